@@ -1,0 +1,45 @@
+#ifndef OMNI_WORKERS_MODEL_WEIGHTS_H_
+#define OMNI_WORKERS_MODEL_WEIGHTS_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace omni {
+
+enum class DType { kF32, kBF16, kF16 };
+
+struct TensorInfo {
+  DType dtype = DType::kF32;   // In the file.
+  std::vector<int64_t> shape;  // Row-major.
+};
+
+// Named tensors that a model loads itself from: a checkpoint, a checkpoint with
+// an adapter merged in, or numbers made up by a test. Not thread-safe.
+class WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+
+  // Null if there is no such tensor. Valid as long as the source.
+  virtual const TensorInfo* Find(std::string_view name) const = 0;
+
+  // Rows [first_row, first_row + row_count) of dimension 0, widened to FP32
+  // (exact for BF16 and F16) with adapters merged in FP32. `out` has exactly
+  // row_count * (product of the other dimensions) elements; a tensor of rank 1
+  // has rows of one element.
+  //
+  // Errors: NOT_FOUND for an unknown name, OUT_OF_RANGE for rows.
+  virtual absl::Status ReadRows(std::string_view name, int64_t first_row,
+                                int64_t row_count, absl::Span<float> out) = 0;
+
+  // Says that the tensor will not be read again soon, so that its pages need
+  // not stay in memory. Reading it later still works.
+  virtual void Release(std::string_view name) = 0;
+};
+
+}  // namespace omni
+
+#endif  // OMNI_WORKERS_MODEL_WEIGHTS_H_
