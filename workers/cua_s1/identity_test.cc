@@ -1,0 +1,160 @@
+#include "workers/cua_s1/identity.h"
+
+#include <openssl/sha.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/testing/status_matchers.h"
+
+namespace omni::cua_s1 {
+namespace {
+
+using ::omni::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+// An empty folder of the running test, holding a marker with `content` unless
+// that is empty.
+std::string Folder(const std::string& name, const std::string& content) {
+  const std::string folder =
+      ::testing::TempDir() + "/" +
+      ::testing::UnitTest::GetInstance()->current_test_info()->name() + name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  if (!content.empty()) {
+    std::ofstream(folder + "/cua_s1_export.json") << content;
+  }
+  return folder;
+}
+
+qwen3_5::Config PublishedShape() {
+  qwen3_5::Config config;
+  config.hidden_size = 2560;
+  config.intermediate_size = 9216;
+  config.vocab_size = 248320;
+  config.layers.resize(32);
+  config.num_attention_heads = 16;
+  config.num_key_value_heads = 4;
+  config.linear_num_key_heads = 16;
+  config.linear_num_value_heads = 32;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+TEST(SystemPromptTest, HasThePublishedHash) {
+  const std::string prompt = kSystemPrompt;
+  EXPECT_EQ(prompt.size(), 331u);
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(prompt.data()), prompt.size(),
+         digest);
+  EXPECT_EQ(absl::BytesToHexString(std::string(
+                reinterpret_cast<const char*>(digest), sizeof(digest))),
+            "7916645b0ea961e496a7feb506714da296c28a665facc888391a1376c3f47137");
+}
+
+TEST(LoadIdentityTest, AMarkerWithoutNamesIsThePublishedModel) {
+  ASSERT_OK_AND_ASSIGN(
+      const Identity identity,
+      LoadIdentity(Folder("", R"({"format": "cua-s1-text-merged/1"})"), ""));
+  EXPECT_TRUE(identity.published);
+  EXPECT_EQ(identity.request_model, "cua-s1-4b-0.2");
+  EXPECT_EQ(
+      identity.response_model,
+      "cua-ai/cua-s1-4b-0.2@16818868b0cc7813808aae4e87b417657046ab79:text");
+  EXPECT_EQ(identity.system_prompt, kSystemPrompt);
+}
+
+TEST(LoadIdentityTest, AMarkerMayReplaceEveryName) {
+  ASSERT_OK_AND_ASSIGN(
+      const Identity identity,
+      LoadIdentity(Folder("", R"({"format": "cua-s1-text-merged/1",
+                                  "request_model": "mine",
+                                  "response_model": "me/mine@1",
+                                  "system_prompt": "Pick.",
+                                  "notice": "Made for a test."})"),
+                   ""));
+  EXPECT_FALSE(identity.published);
+  EXPECT_EQ(identity.request_model, "mine");
+  EXPECT_EQ(identity.response_model, "me/mine@1");
+  EXPECT_EQ(identity.revision, "");
+  EXPECT_EQ(identity.system_prompt, "Pick.");
+  EXPECT_EQ(identity.notice, "Made for a test.");
+}
+
+TEST(LoadIdentityTest, RefusesABadMarkerByName) {
+  const struct {
+    const char* name;
+    const char* content;
+    const char* message;
+  } cases[] = {
+      {"no object", "[]", "`format` must be"},
+      {"not JSON", "{", "cua_s1_export.json"},
+      {"no format", "{}", "`format` must be \"cua-s1-text-merged/1\""},
+      {"another format", R"({"format": "cua-s1-text-merged/2"})", "`format`"},
+      {"model is no string",
+       R"({"format": "cua-s1-text-merged/1", "request_model": 1})",
+       "`request_model` must be a non-empty string"},
+      {"model is empty",
+       R"({"format": "cua-s1-text-merged/1", "response_model": ""})",
+       "`response_model` must be a non-empty string"},
+      {"prompt is null",
+       R"({"format": "cua-s1-text-merged/1", "system_prompt": null})",
+       "`system_prompt` must be a string"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_THAT(LoadIdentity(Folder("", c.content), ""),
+                StatusIs(kRefused, AllOf(HasSubstr("cua_s1_export.json"),
+                                         HasSubstr(c.message))));
+  }
+}
+
+TEST(LoadIdentityTest, AFolderWithoutMarkerMayBeTheBaseModel) {
+  EXPECT_THAT(LoadIdentity(Folder("", ""), ""),
+              StatusIs(kRefused, AllOf(HasSubstr("cua_s1_export.json"),
+                                       HasSubstr("--adapter"))));
+}
+
+TEST(LoadIdentityTest, WithAnAdapterOnlyItsFolderMayHoldAMarker) {
+  const std::string base = Folder("base", R"({"format": "wrong"})");
+  ASSERT_OK_AND_ASSIGN(const Identity published,
+                       LoadIdentity(base, Folder("plain", "")));
+  EXPECT_TRUE(published.published);
+  ASSERT_OK_AND_ASSIGN(
+      const Identity own,
+      LoadIdentity(base, Folder("own", R"({"format": "cua-s1-text-merged/1",
+                                           "request_model": "mine"})")));
+  EXPECT_EQ(own.request_model, "mine");
+}
+
+TEST(CheckModelTest, ThePublishedNameNeedsThePublishedShape) {
+  EXPECT_OK(CheckModel(Identity{}, PublishedShape()));
+  qwen3_5::Config config = PublishedShape();
+  config.hidden_size = 1024;
+  EXPECT_THAT(CheckModel(Identity{}, config),
+              StatusIs(kRefused, HasSubstr("hidden_size is 1024; cua-s1-4b-0.2 "
+                                           "has 2560")));
+  config = PublishedShape();
+  config.layers.resize(24);
+  EXPECT_THAT(CheckModel(Identity{}, config),
+              StatusIs(kRefused, HasSubstr("num_hidden_layers")));
+  EXPECT_OK(CheckModel(Identity{.published = false}, config));
+}
+
+TEST(CheckModelTest, RefusesUntiedEmbeddings) {
+  qwen3_5::Config config = PublishedShape();
+  config.tie_word_embeddings = false;
+  EXPECT_THAT(CheckModel(Identity{.published = false}, config),
+              StatusIs(kRefused, HasSubstr("tie_word_embeddings")));
+}
+
+}  // namespace
+}  // namespace omni::cua_s1
