@@ -20,6 +20,10 @@ enum class KeyOrder {
 std::string Dump(const Value& value, Dialect dialect,
                  KeyOrder order = KeyOrder::kRequest);
 
+// As Dump, with every number as it is spelled in `value`: what hands a value on
+// without changing it.
+std::string DumpVerbatim(const Value& value);
+
 // J(v) of the contracts: a string as it is, anything else as Dump gives it.
 std::string Render(const Value& value, Dialect dialect,
                    KeyOrder order = KeyOrder::kRequest);

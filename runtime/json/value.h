@@ -13,7 +13,10 @@ class Value;
 
 // A number as it was spelled, so that no digit is lost.
 struct Number {
+  // A number of the JSON grammar, such as "-0" or "1.50e3".
   std::string text;
+
+  friend bool operator==(const Number& a, const Number& b) = default;
 };
 
 using Array = std::vector<Value>;
