@@ -2,15 +2,21 @@
 #define OMNI_WORKERS_MODEL_WEIGHTS_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
 namespace omni {
 
+// Element types of weights; others have no place in a model's needed tensors.
 enum class DType { kF32, kBF16, kF16 };
+
+// Bytes of one element.
+int64_t DTypeSize(DType dtype);
 
 struct TensorInfo {
   DType dtype = DType::kF32;   // In the file.
@@ -39,6 +45,28 @@ class WeightSource {
   // not stay in memory. Reading it later still works.
   virtual void Release(std::string_view name) = 0;
 };
+
+// "[2, 3]", for messages.
+std::string ShapeText(absl::Span<const int64_t> shape);
+
+// OK if the tensor exists with exactly this shape.
+//
+// Errors: NOT_FOUND with the name and the expected shape; INVALID_ARGUMENT with
+// the name, the shape found and the one expected.
+absl::Status CheckTensor(const WeightSource& source, std::string_view name,
+                         absl::Span<const int64_t> shape);
+
+// The check of ReadRows' arguments that its implementations share.
+//
+// Errors: OUT_OF_RANGE for rows outside the tensor, or when `out_size` is not
+// the number of elements in row_count rows.
+absl::Status CheckRows(const TensorInfo& info, std::string_view name,
+                       int64_t first_row, int64_t row_count, size_t out_size);
+
+// The whole tensor in FP32, row-major. Errors as CheckTensor and ReadRows.
+absl::StatusOr<std::vector<float>> ReadTensor(WeightSource& source,
+                                              std::string_view name,
+                                              absl::Span<const int64_t> shape);
 
 }  // namespace omni
 
