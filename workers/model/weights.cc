@@ -19,6 +19,18 @@ int64_t DTypeSize(DType dtype) {
   return 0;
 }
 
+std::string_view DTypeName(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "F32";
+    case DType::kBF16:
+      return "BF16";
+    case DType::kF16:
+      return "F16";
+  }
+  return "";
+}
+
 std::string ShapeText(absl::Span<const int64_t> shape) {
   return absl::StrFormat("[%s]", absl::StrJoin(shape, ", "));
 }

@@ -18,8 +18,13 @@ enum class DType { kF32, kBF16, kF16 };
 // Bytes of one element.
 int64_t DTypeSize(DType dtype);
 
+// "F32", "BF16" or "F16", as files spell it.
+std::string_view DTypeName(DType dtype);
+
 struct TensorInfo {
-  DType dtype = DType::kF32;   // In the file.
+  // In the file. Says nothing where the file has another type: ReadRows of such
+  // a tensor fails and names its type.
+  DType dtype = DType::kF32;
   std::vector<int64_t> shape;  // Row-major.
 };
 
@@ -37,7 +42,8 @@ class WeightSource {
   // row_count * (product of the other dimensions) elements; a tensor of rank 1
   // has rows of one element.
   //
-  // Errors: NOT_FOUND for an unknown name, OUT_OF_RANGE for rows.
+  // Errors: NOT_FOUND for an unknown name, OUT_OF_RANGE for rows,
+  // INVALID_ARGUMENT for a tensor whose type is no DType.
   virtual absl::Status ReadRows(std::string_view name, int64_t first_row,
                                 int64_t row_count, absl::Span<float> out) = 0;
 
