@@ -1,15 +1,13 @@
 #include "workers/cua_s1/identity.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include "absl/strings/str_format.h"
-#include "runtime/base/file.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/json/reader.h"
 #include "runtime/json/value.h"
+#include "workers/model/json_file.h"
 
 namespace omni::cua_s1 {
 
@@ -29,9 +27,10 @@ absl::StatusOr<Identity> ParseMarker(const std::string& path) {
   const auto error = [&path](std::string_view what) {
     return absl::FailedPreconditionError(absl::StrFormat("%s: %s", path, what));
   };
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const absl::StatusOr<json::Value> marker = json::Read(text);
-  if (!marker.ok()) return error(std::string(marker.status().message()));
+  const absl::StatusOr<json::Value> marker = ReadJsonFile(path);
+  if (!marker.ok()) {
+    return absl::FailedPreconditionError(marker.status().message());
+  }
   const json::Value* format = marker->Find("format");
   if (format == nullptr || !format->is_string() ||
       format->string() != kFormat) {

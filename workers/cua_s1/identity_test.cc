@@ -49,6 +49,12 @@ qwen3_5::Config PublishedShape() {
   return config;
 }
 
+Identity Unpublished() {
+  Identity identity;
+  identity.published = false;
+  return identity;
+}
+
 TEST(SystemPromptTest, HasThePublishedHash) {
   const std::string prompt = kSystemPrompt;
   EXPECT_EQ(prompt.size(), 331u);
@@ -146,13 +152,13 @@ TEST(CheckModelTest, ThePublishedNameNeedsThePublishedShape) {
   config.layers.resize(24);
   EXPECT_THAT(CheckModel(Identity{}, config),
               StatusIs(kRefused, HasSubstr("num_hidden_layers")));
-  EXPECT_OK(CheckModel(Identity{.published = false}, config));
+  EXPECT_OK(CheckModel(Unpublished(), config));
 }
 
 TEST(CheckModelTest, RefusesUntiedEmbeddings) {
   qwen3_5::Config config = PublishedShape();
   config.tie_word_embeddings = false;
-  EXPECT_THAT(CheckModel(Identity{.published = false}, config),
+  EXPECT_THAT(CheckModel(Unpublished(), config),
               StatusIs(kRefused, HasSubstr("tie_word_embeddings")));
 }
 

@@ -26,9 +26,10 @@ constexpr char kTokenizerFile[] =
     "workers/cua_s1/demo_checkpoint/tokenizer.json";
 
 Identity TestIdentity() {
-  return {.request_model = "test-model",
-          .system_prompt = "Pick one.",
-          .published = false};
+  Identity identity;
+  identity.request_model = "test-model";
+  identity.system_prompt = "Pick one.";
+  return identity;
 }
 
 class ProcessorTest : public ::testing::Test {

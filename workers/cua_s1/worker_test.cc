@@ -50,11 +50,13 @@ FakeWeights Embedding() {
 }
 
 Identity TestIdentity() {
-  return {.request_model = "test-model",
-          .response_model = "test/model@1",
-          .revision = "1",
-          .notice = "For tests.",
-          .published = false};
+  Identity identity;
+  identity.request_model = "test-model";
+  identity.response_model = "test/model@1";
+  identity.revision = "1";
+  identity.notice = "For tests.";
+  identity.published = false;
+  return identity;
 }
 
 class CuaS1WorkerTest : public ::testing::Test {
