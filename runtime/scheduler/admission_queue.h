@@ -76,8 +76,9 @@ struct SubmitOptions {
   // Polled once, on the executor's thread, right before dispatch and without
   // any lock: true withdraws the unit with CANCELLED. Never runs together with
   // or after `on_done`, and is destroyed before the unit runs. Must not block,
-  // throw or call the scheduler. May be null.
-  absl::AnyInvocable<bool()> caller_gone;
+  // throw, cancel a unit or close the scheduler, nor take a lock that somebody
+  // holds around one of the latter two. May be null.
+  absl::AnyInvocable<bool()> caller_gone = nullptr;
 };
 
 // Counters since the start, and the state of now.

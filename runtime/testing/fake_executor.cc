@@ -10,24 +10,22 @@
 namespace omni::testing {
 
 absl::AnyInvocable<void(absl::StatusOr<int>) &&> StatusCatcher::Callback() {
-  return [this](absl::StatusOr<int> result) { Set(std::move(result)); };
+  return [state = state_](absl::StatusOr<int> result) {
+    absl::MutexLock lock(&state->mu);
+    CHECK(!state->HasResult()) << "a second result";
+    state->result = std::move(result);
+  };
 }
 
 absl::StatusOr<int> StatusCatcher::Wait() const {
-  absl::MutexLock lock(&mu_);
-  mu_.Await(absl::Condition(this, &StatusCatcher::HasResult));
-  return *result_;
+  absl::MutexLock lock(&state_->mu);
+  state_->mu.Await(absl::Condition(state_.get(), &State::HasResult));
+  return *state_->result;
 }
 
 bool StatusCatcher::done() const {
-  absl::MutexLock lock(&mu_);
-  return HasResult();
-}
-
-void StatusCatcher::Set(absl::StatusOr<int> result) {
-  absl::MutexLock lock(&mu_);
-  CHECK(!HasResult()) << "a second result";
-  result_ = std::move(result);
+  absl::MutexLock lock(&state_->mu);
+  return state_->HasResult();
 }
 
 // Stands for what a unit captures.

@@ -18,7 +18,7 @@
 namespace omni::testing {
 
 // Takes the one result of a unit of a FakeExecutor and lets a test wait for it.
-// Outlives the unit. Thread-safe.
+// Its callback may outlive it. Thread-safe.
 class StatusCatcher {
  public:
   // For one Submit. A second result ends the process.
@@ -30,13 +30,16 @@ class StatusCatcher {
   bool done() const;
 
  private:
-  void Set(absl::StatusOr<int> result);
-  bool HasResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return result_.has_value();
-  }
+  struct State {
+    bool HasResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+      return result.has_value();
+    }
 
-  mutable absl::Mutex mu_;
-  std::optional<absl::StatusOr<int>> result_ ABSL_GUARDED_BY(mu_);
+    absl::Mutex mu;
+    std::optional<absl::StatusOr<int>> result ABSL_GUARDED_BY(mu);
+  };
+
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 // Stands in for a loaded executor. Each unit has a name. A gated unit blocks
