@@ -281,6 +281,24 @@ TEST_F(SerialSchedulerTest,
   EXPECT_FALSE(ticket.Cancel());
 }
 
+TEST_F(SerialSchedulerTest, PermitIsStillHeldWhenCapturesAreDestroyed) {
+  auto scheduler = MakeScheduler(/*max_pending=*/1);
+  SchedulerStats at_destruction;
+  auto captured = std::shared_ptr<void>(
+      nullptr, [&](void*) { at_destruction = scheduler->stats(); });
+  StatusCatcher a;
+  ASSERT_OK_AND_ASSIGN(RequestSlot slot, scheduler->Reserve());
+  ASSERT_OK(scheduler->Submit<int>(
+      std::move(slot),
+      [captured = std::move(captured)]() -> absl::StatusOr<int> { return 1; },
+      {}, a.Callback()));
+  EXPECT_OK(a.Wait());
+  EXPECT_EQ(at_destruction.units_run, 0u);
+  EXPECT_EQ(at_destruction.depth, 1);
+  EXPECT_EQ(scheduler->stats().units_run, 1u);
+  EXPECT_EQ(scheduler->stats().depth, 0);
+}
+
 TEST_F(SerialSchedulerTest, ErrorReachesTheCallerUnchanged) {
   auto scheduler = MakeScheduler();
   absl::Status error = absl::DataLossError("the device says no");
