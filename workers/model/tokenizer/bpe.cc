@@ -17,6 +17,9 @@ namespace {
 
 constexpr int kHalf = 32;
 
+// Valid UTF-8 has no larger byte.
+constexpr int kLastUtf8Byte = 0xF4;
+
 uint64_t Pack(uint32_t high, uint32_t low) {
   return uint64_t{high} << kHalf | low;
 }
@@ -101,7 +104,8 @@ absl::Status Bpe::ReadVocabulary(json::Value* vocabulary) {
 }
 
 absl::Status Bpe::ReadAlphabet() {
-  for (int byte = 0; byte < 256; ++byte) {
+  for (int byte = 0; byte <= kLastUtf8Byte; ++byte) {
+    if (byte == 0xC0 || byte == 0xC1) continue;  // Not in UTF-8 either.
     const std::string_view spelling =
         ByteSpelling(static_cast<unsigned char>(byte));
     const std::optional<uint32_t> id = TokenId(spelling);

@@ -51,10 +51,10 @@ class Bpe {
   // strings or pairs; of a repeated merge the last rank counts.
   //
   // Errors: INVALID_ARGUMENT for another type than BPE, for dropout,
-  // byte_fallback, subword prefixes and suffixes, an incomplete byte alphabet,
-  // an id that two entries share, and merges of or into unknown tokens. An
-  // unknown-token setting is accepted: with the whole byte alphabet nothing is
-  // unknown.
+  // byte_fallback, subword prefixes and suffixes, a byte of UTF-8 without
+  // an entry, an id that two entries share, and merges of or into unknown
+  // tokens. An unknown-token setting is accepted: nothing is unknown where each
+  // byte has an entry.
   static absl::StatusOr<Bpe> FromJson(json::Value section);
 
   // Appends the ids of `word`, which must be spelled in the byte alphabet.
