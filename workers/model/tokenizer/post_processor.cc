@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
-#include "workers/model/tokenizer/fields.h"
 
 namespace omni::tokenizer {
 namespace {
@@ -43,8 +42,7 @@ absl::Status PostProcessor::Append(const json::Value& section,
   if (type == "RobertaProcessing" || type == "BertProcessing") {
     ASSIGN_OR_RETURN(const uint32_t before, ReadTokenAndId(fields, "cls"));
     ASSIGN_OR_RETURN(const uint32_t after, ReadTokenAndId(fields, "sep"));
-    Wrap({before}, {after});
-    return absl::OkStatus();
+    return Add(fields, {before}, {after});
   }
   if (type == "Sequence") {
     ASSIGN_OR_RETURN(const json::Array* const parts,
@@ -97,14 +95,18 @@ absl::Status PostProcessor::AppendTemplate(const json::Value& section,
     }
   }
   if (!has_text) return fields.Error("\"single\" lacks the sequence A");
-  Wrap(before, after);
-  return absl::OkStatus();
+  return Add(fields, std::move(before), std::move(after));
 }
 
-void PostProcessor::Wrap(const std::vector<uint32_t>& before,
-                         const std::vector<uint32_t>& after) {
-  before_.insert(before_.begin(), before.begin(), before.end());
-  after_.insert(after_.end(), after.begin(), after.end());
+absl::Status PostProcessor::Add(const Fields& fields,
+                                std::vector<uint32_t> before,
+                                std::vector<uint32_t> after) {
+  if (!before_.empty() || !after_.empty()) {
+    return fields.Error("a second part that adds tokens is not served");
+  }
+  before_ = std::move(before);
+  after_ = std::move(after);
+  return absl::OkStatus();
 }
 
 std::vector<uint32_t> PostProcessor::Process(std::vector<uint32_t> ids) const {

@@ -7,14 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/json/value.h"
+#include "workers/model/tokenizer/fields.h"
 
 namespace omni::tokenizer {
 
 // The `post_processor` section: the special tokens around a single text.
 //
 // Serves ByteLevel (which changes no ids), TemplateProcessing,
-// RobertaProcessing, BertProcessing and Sequence. Templates for pairs of texts
-// are not read. Thread-safe.
+// RobertaProcessing, BertProcessing and a Sequence in which at most one part
+// adds tokens. Templates for pairs of texts are not read. Thread-safe.
 class PostProcessor {
  public:
   // `section` is a null pointer where the file has none: nothing is added.
@@ -31,9 +32,8 @@ class PostProcessor {
  private:
   absl::Status Append(const json::Value& section, std::string where);
   absl::Status AppendTemplate(const json::Value& section, std::string where);
-  // `before` and `after` go around what there is so far.
-  void Wrap(const std::vector<uint32_t>& before,
-            const std::vector<uint32_t>& after);
+  absl::Status Add(const Fields& fields, std::vector<uint32_t> before,
+                   std::vector<uint32_t> after);
 
   std::vector<uint32_t> before_;
   std::vector<uint32_t> after_;
