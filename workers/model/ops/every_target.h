@@ -35,15 +35,17 @@ class EveryTargetTest : public ::testing::TestWithParam<int64_t> {
   std::mt19937 random_{20240229};
 };
 
-inline std::string TargetName(const ::testing::TestParamInfo<int64_t>& info) {
+inline std::string TargetTestName(
+    const ::testing::TestParamInfo<int64_t>& info) {
   return hwy::TargetName(info.param);
 }
 
 }  // namespace omni::ops
 
-#define OMNI_FOR_EVERY_TARGET(suite) \
-  INSTANTIATE_TEST_SUITE_P(          \
-      Targets, suite,                \
-      ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), TargetName)
+#define OMNI_FOR_EVERY_TARGET(suite)                            \
+  INSTANTIATE_TEST_SUITE_P(                                     \
+      Targets, suite,                                           \
+      ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), \
+      ::omni::ops::TargetTestName)
 
 #endif  // OMNI_WORKERS_MODEL_OPS_EVERY_TARGET_H_
