@@ -1,0 +1,121 @@
+#include "runtime/server/unary_call.h"
+
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "runtime/base/logging.h"
+#include "runtime/server/status_mapping.h"
+
+namespace omni {
+
+void LiveCalls::Add() {
+  absl::MutexLock lock(&mu_);
+  ++count_;
+}
+
+void LiveCalls::Remove() {
+  absl::MutexLock lock(&mu_);
+  --count_;
+}
+
+int LiveCalls::count() const {
+  absl::MutexLock lock(&mu_);
+  return count_;
+}
+
+void LiveCalls::AwaitZero() {
+  absl::MutexLock lock(&mu_);
+  mu_.Await(absl::Condition(
+      +[](int* count) { return *count == 0; }, &count_));
+}
+
+void UnaryCall::HandleTag(void* tag, bool ok) {
+  const Tag copy = *static_cast<Tag*>(tag);
+  // A throw leaves the call as it was before the step that threw, which is
+  // before its one FinishOnce.
+  absl::Status thrown;
+  try {
+    copy.call->Handle(copy.event, ok);
+    return;
+  } catch (const std::exception& e) {
+    thrown = absl::InternalError(absl::StrFormat("a call threw: %s", e.what()));
+  } catch (...) {
+    thrown = absl::InternalError("a call threw");
+  }
+  LOG(ERROR) << thrown.ToString();
+  copy.call->FinishOnce(thrown);
+}
+
+void UnaryCall::Arm() {
+  context_.AsyncNotifyWhenDone(&done_);
+  RequestMethod(&requested_);
+}
+
+void UnaryCall::FinishOnce(const absl::Status& status,
+                           absl::Duration estimated_wait) {
+  const absl::Status seen = ClientStatus(status);
+  const grpc::Status sent = ToGrpcStatus(seen);
+  const std::optional<int> pushback_ms = RetryPushbackMs(seen, estimated_wait);
+  absl::MutexLock lock(&mu_);
+  if (finishing_) return;
+  finishing_ = true;
+  if (pushback_ms.has_value()) {
+    context_.AddTrailingMetadata("grpc-retry-pushback-ms",
+                                 absl::StrFormat("%d", *pushback_ms));
+  }
+  // Both tags may have been handled before this returns; the last of them
+  // waits for mu_ before it deletes the call.
+  if (sent.ok()) {
+    SendResponse(&finished_);
+  } else {
+    SendError(sent, &finished_);
+  }
+}
+
+void UnaryCall::Handle(Event event, bool ok) {
+  switch (event) {
+    case Event::kRequested:
+      return HandleRequested(ok);
+    case Event::kDone:
+      return HandleDone();
+    case Event::kFinished:
+      // Not ok means that the peer left, which the done tag tells, too.
+      return HandleFinished();
+  }
+}
+
+void UnaryCall::HandleRequested(bool ok) {
+  if (!ok) {
+    // The server goes down. The call never began: no done tag will come.
+    delete this;
+    return;
+  }
+  ArmReplacement();
+  OnRequest();
+}
+
+void UnaryCall::HandleDone() {
+  // Valid now, and only now for everybody but the probe of the scheduler.
+  if (context_.IsCancelled()) OnCallerGone();
+  bool last;
+  {
+    absl::MutexLock lock(&mu_);
+    done_seen_ = true;
+    last = finished_seen_;
+  }
+  if (last) delete this;
+}
+
+void UnaryCall::HandleFinished() {
+  bool last;
+  {
+    absl::MutexLock lock(&mu_);
+    finished_seen_ = true;
+    last = done_seen_;
+  }
+  if (last) delete this;
+}
+
+}  // namespace omni
