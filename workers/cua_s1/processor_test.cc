@@ -22,8 +22,7 @@ using ::testing::HasSubstr;
 
 // The tokenizer of the default checkpoint: Qwen3.5's format, digits and capital
 // letters are single tokens.
-constexpr char kTokenizerFile[] =
-    "workers/cua_s1/demo_checkpoint/tokenizer.json";
+constexpr char kTokenizerFile[] = "tools/checkpoint/demo/tokenizer.json";
 
 Identity TestIdentity() {
   Identity identity;

@@ -13,6 +13,7 @@
 #include "workers/cua_s1/prompt.h"
 #include "workers/cua_s1/readout.h"
 #include "workers/model/qwen3_5/split_pattern.h"
+#include "workers/model/qwen3_5/tensors.h"
 
 namespace omni::cua_s1 {
 namespace {

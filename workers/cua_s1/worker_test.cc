@@ -12,6 +12,7 @@
 #include "runtime/json/reader.h"
 #include "runtime/testing/status_matchers.h"
 #include "workers/cua_s1/testing/fake_decoder.h"
+#include "workers/cua_s1/testing/test_worker.h"
 #include "workers/model/testing/fake_weights.h"
 
 namespace omni::cua_s1 {
@@ -19,57 +20,23 @@ namespace {
 
 using ::omni::testing::FakeDecoder;
 using ::omni::testing::FakeWeights;
+using ::omni::testing::MakeTestWorker;
+using ::omni::testing::SmallConfig;
+using ::omni::testing::SmallEmbedding;
 using ::omni::testing::StatusIs;
+using ::omni::testing::TestIdentity;
+using ::omni::testing::TestWorker;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-constexpr char kTokenizerFile[] =
-    "workers/cua_s1/demo_checkpoint/tokenizer.json";
-constexpr int kVocabSize = 2048;
-
-qwen3_5::Config SmallConfig() {
-  qwen3_5::Config config;
-  config.hidden_size = 2;
-  config.vocab_size = kVocabSize;
-  config.max_position_embeddings = 1 << 20;
-  config.tie_word_embeddings = true;
-  return config;
-}
-
-// Row i of the embedding is (i, 1).
-FakeWeights Embedding() {
-  std::vector<float> rows;
-  for (int i = 0; i < kVocabSize; ++i) {
-    rows.push_back(static_cast<float>(i));
-    rows.push_back(1);
-  }
-  FakeWeights weights;
-  weights.Add("model.embed_tokens.weight", {kVocabSize, 2}, std::move(rows));
-  return weights;
-}
-
-Identity TestIdentity() {
-  Identity identity;
-  identity.request_model = "test-model";
-  identity.response_model = "test/model@1";
-  identity.revision = "1";
-  identity.notice = "For tests.";
-  identity.published = false;
-  return identity;
-}
-
 class CuaS1WorkerTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<CuaS1Worker>> Create(
-      qwen3_5::Config config = SmallConfig(),
-      const std::string& tokenizer_file = kTokenizerFile) {
-    ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::FromFile(tokenizer_file));
-    auto decoder = std::make_unique<FakeDecoder>(config);
-    decoder_ = decoder.get();
-    FakeWeights weights = Embedding();
-    return CuaS1Worker::Create(TestIdentity(), std::move(tokenizer),
-                               std::move(decoder), weights, {"cpu", "f32", 2});
+      const qwen3_5::Config& config = SmallConfig()) {
+    ASSIGN_OR_RETURN(TestWorker made, MakeTestWorker(config));
+    decoder_ = made.decoder;
+    return std::move(made.worker);
   }
 
   static absl::StatusOr<std::unique_ptr<Decision>> Prepare(
@@ -95,8 +62,8 @@ TEST_F(CuaS1WorkerTest, RunsOneUnitAQuestionAndAnswersInOrder) {
   ASSERT_OK_AND_ASSIGN(auto decision, Prepare(*worker, kTwoQuestions));
   // Letter rows are (id, 1) with consecutive ids: the first component of the
   // hidden state makes the difference between neighbours.
-  decoder_->Return({{std::log(3.0f), 0}});
-  decoder_->Return({{0, 7}});
+  decoder_->Return({std::log(3.0f), 0});
+  decoder_->Return({0, 7});
 
   Unit first = decision->NextUnit();
   ASSERT_TRUE(first);
@@ -207,7 +174,7 @@ TEST_F(CuaS1WorkerTest, RefusesAnotherPreTokenizerPattern) {
       auto tokenizer,
       Tokenizer::FromJson(R"({"model": {"type": "BPE", "vocab": {"A": 0},
                                         "merges": []}})"));
-  FakeWeights weights = Embedding();
+  FakeWeights weights = SmallEmbedding();
   EXPECT_THAT(CuaS1Worker::Create(TestIdentity(), std::move(tokenizer),
                                   std::make_unique<FakeDecoder>(SmallConfig()),
                                   weights, {"cpu", "f32", 1}),

@@ -1,6 +1,7 @@
 #ifndef OMNI_WORKERS_CUA_S1_TESTING_FAKE_DECODER_H_
 #define OMNI_WORKERS_CUA_S1_TESTING_FAKE_DECODER_H_
 
+#include <cstddef>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -20,10 +21,8 @@ class FakeDecoder : public qwen3_5::Decoder {
     if (on_destruction_) std::move(on_destruction_)();
   }
 
-  // Lines up the result of one more Forward.
-  void Return(absl::StatusOr<std::vector<std::vector<float>>> rows) {
-    results_.push_back(std::move(rows));
-  }
+  // Lines up the row of one more Forward.
+  void Return(std::vector<float> row) { rows_.push_back(std::move(row)); }
   void OnDestruction(absl::AnyInvocable<void() &&> callback) {
     on_destruction_ = std::move(callback);
   }
@@ -35,19 +34,22 @@ class FakeDecoder : public qwen3_5::Decoder {
   absl::StatusOr<std::vector<std::vector<float>>> Forward(
       const qwen3_5::Plan& plan) override {
     plans_.push_back(plan);
-    if (results_.empty()) {
-      return std::vector<std::vector<float>>(
-          plan.sequences.size(), std::vector<float>(config_.hidden_size));
+    std::vector<std::vector<float>> result;
+    for (size_t i = 0; i < plan.sequences.size(); ++i) {
+      if (rows_.empty()) {
+        result.emplace_back(config_.hidden_size);
+      } else {
+        result.push_back(std::move(rows_.front()));
+        rows_.pop_front();
+      }
     }
-    auto result = std::move(results_.front());
-    results_.pop_front();
     return result;
   }
 
  private:
   const qwen3_5::Config config_;
   std::vector<qwen3_5::Plan> plans_;
-  std::deque<absl::StatusOr<std::vector<std::vector<float>>>> results_;
+  std::deque<std::vector<float>> rows_;
   absl::AnyInvocable<void() &&> on_destruction_;
 };
 
