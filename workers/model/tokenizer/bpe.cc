@@ -111,7 +111,7 @@ absl::Status Bpe::ReadAlphabet() {
     const std::optional<uint32_t> id = TokenId(spelling);
     if (!id.has_value()) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "model.vocab: \"%s\", which stands for the byte %#04x, is missing",
+          "model.vocab: \"%s\", which stands for the byte 0x%02X, is missing",
           spelling, byte));
     }
     size_t position = 0;

@@ -84,7 +84,10 @@ TestFile::TestFile() {
 TestFile& TestFile::Token(std::string_view text, uint32_t id) {
   for (size_t length = 2; length <= text.size(); ++length) {
     const std::string_view prefix = text.substr(0, length);
-    if (ids_.try_emplace(Spell(prefix), next_prefix_).second) ++next_prefix_;
+    if (prefix != text &&
+        ids_.try_emplace(Spell(prefix), next_prefix_).second) {
+      ++next_prefix_;
+    }
     Merge(text.substr(0, length - 1), text.substr(length - 1, 1));
   }
   ids_[Spell(text)] = id;
