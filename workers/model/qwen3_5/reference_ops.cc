@@ -289,8 +289,9 @@ Matrix CausalAttention(const Matrix& q, const Matrix& k, const Matrix& v) {
       sum += weight;
     }
     for (int64_t s = 0; s <= t; ++s) {
+      const double probability = weights[s] / sum;
       for (int64_t c = 0; c < v.columns(); ++c) {
-        out.at(t, c) += weights[s] / sum * v.at(s, c);
+        out.at(t, c) += probability * v.at(s, c);
       }
     }
   }
