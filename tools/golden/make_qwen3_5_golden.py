@@ -105,8 +105,15 @@ def published_heads(value_heads, layer_types):
     )
 
 
-def formula_prompt(tokens, vocabulary):
-    return [(7 * t + 3) % vocabulary for t in range(tokens)]
+def formula_prompt(tokens, vocabulary, first=3):
+    return [(7 * t + first) % vocabulary for t in range(tokens)]
+
+
+# On both sides of every border that a chunk, a tile or a convolution may have.
+BORDER_LENGTHS = (
+    *range(1, 21),
+    *(32 * n + d for n in (1, 2, 3, 4, 6, 8) for d in (-1, 0, 1)),
+)
 
 
 LINEAR, FULL = "linear_attention", "full_attention"
@@ -261,7 +268,12 @@ CASES = (
             rope_parameters=rope(100, 0.5, [1, 1, 0]),
         ),
         fp32_tensors=("",),
-        formula_prompts=([7], [3, 10, 4, 11, 5], formula_prompt(70, 13)),
+        formula_prompts=(
+            [7],
+            [3, 10, 4, 11, 5],
+            formula_prompt(70, 13),
+            *(formula_prompt(n, 13, first=n) for n in BORDER_LENGTHS),
+        ),
     ),
 )
 

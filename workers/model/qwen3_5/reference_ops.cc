@@ -239,19 +239,19 @@ DeltaRuleOutput DeltaRule(const DeltaRuleInput& input) {
   Matrix& state = result.state;
   for (int64_t t = 0; t < k.rows(); ++t) {
     const double decay = std::exp(input.log_decay[t]);
-    for (int64_t c = 0; c < dv; ++c) {
-      double read = 0;
-      for (int64_t d = 0; d < dk; ++d) {
+    std::vector<double> read(dv);  // What the decayed state holds for this key.
+    for (int64_t d = 0; d < dk; ++d) {
+      for (int64_t c = 0; c < dv; ++c) {
         state.at(d, c) *= decay;
-        read += state.at(d, c) * k.at(t, d);
+        read[c] += state.at(d, c) * k.at(t, d);
       }
-      const double error = input.beta[t] * (input.v.at(t, c) - read);
-      double out = 0;
-      for (int64_t d = 0; d < dk; ++d) {
-        state.at(d, c) += k.at(t, d) * error;
-        out += state.at(d, c) * q.at(t, d);
+    }
+    for (int64_t d = 0; d < dk; ++d) {
+      for (int64_t c = 0; c < dv; ++c) {
+        const double error = input.v.at(t, c) - read[c];
+        state.at(d, c) += k.at(t, d) * input.beta[t] * error;
+        result.out.at(t, c) += state.at(d, c) * q.at(t, d);
       }
-      result.out.at(t, c) = out;
     }
   }
   return result;
