@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -99,7 +100,7 @@ int Report(const grpc::Status& status, std::ostream& err) {
                                                       info->metadata().end());
     std::string separator = " (";
     for (const auto& [key, value] : metadata) {
-      line += separator + key + "=\"" + value + "\"";
+      absl::StrAppend(&line, separator, key, "=\"", value, "\"");
       separator = " ";
     }
     line += ")";
