@@ -116,6 +116,7 @@ class TestSummaryTest(unittest.TestCase):
         self.assertEqual(
             self.summarize(events), ("1 passed, 1 failed, 0 skipped", 1)
         )
+        self.assertEqual(self.lines, ["FAILED //leaks ended with FAILED"])
 
     def test_a_timeout_without_a_result_file_is_one_failure(self):
         events = [
@@ -148,6 +149,7 @@ class TestSummaryTest(unittest.TestCase):
         self.assertEqual(
             self.summarize(events), ("1 passed, 1 failed, 0 skipped", 1)
         )
+        self.assertEqual(self.lines, ["FAILED //broken was not built or not run"])
 
     def test_a_target_left_out_on_this_platform_counts_as_nothing(self):
         left_out = {
