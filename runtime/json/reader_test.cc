@@ -334,6 +334,17 @@ TEST(ReaderTest, LayaMergesRepeatedKeysOfLargeObjects) {
   EXPECT_THAT(Read(text), HasReason(v1::ErrorReason::DUPLICATE_KEY));
 }
 
+TEST(ReaderTest, KeysOfLargeObjectsAreNotComparedPairByPair) {
+  // Pair by pair this is 45 billion comparisons: the test would time out.
+  constexpr int kKeys = 300000;
+  std::string text = "{";
+  for (int i = 0; i < kKeys; ++i) absl::StrAppend(&text, "\"", i, "\":0,");
+  ASSERT_OK_AND_ASSIGN(const Value value, Read(text + "\"x\":0}"));
+  EXPECT_EQ(value.object().size(), size_t{kKeys + 1});
+  EXPECT_THAT(Read(text + "\"7\":0}"),
+              HasReason(v1::ErrorReason::DUPLICATE_KEY));
+}
+
 TEST(ReaderTest, NumbersKeepTheirSpelling) {
   const std::string digits(400, '7');
   const std::string numbers[] = {
