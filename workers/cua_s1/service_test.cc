@@ -114,7 +114,9 @@ struct Refusal {
 // Every row of the error table, each with as many later faults as fit, so that
 // the order of the checks shows.
 std::vector<Refusal> Refusals() {
-  const std::string bad_question = R"({"q": 5})";
+  // A later fault that both forms of a request can hold.
+  const std::string bad_question =
+      R"({"q": {"type": "score", "instructions": null, "criteria": ["a"]}})";
   return {
       {"not JSON", "{", "MALFORMED_JSON"},
       {"empty body", "", "MALFORMED_JSON"},
@@ -128,7 +130,7 @@ std::vector<Refusal> Refusals() {
       {"out of range", Body(bad_question, "[1e400]"), "MALFORMED_JSON"},
       {"too deep",
        Body(bad_question, std::string(127, '[') + std::string(127, ']')),
-       "MALFORMED_JSON"},
+       "MALFORMED_JSON", "", "127"},
       {"repeated key deep inside", Body(bad_question, R"([{"a": 1, "a": 1}])"),
        "DUPLICATE_KEY"},
       {"repeated question", Body(R"({"q": 5, "q": 5})"), "DUPLICATE_KEY"},
@@ -136,23 +138,23 @@ std::vector<Refusal> Refusals() {
        OneQuestion(R"({"type": "x", "criteria": {"a": 1, "a": 2}})"),
        "DUPLICATE_KEY"},
       {"model missing", R"({"state": "", "questions": 5})", "MODEL_MISMATCH"},
-      {"model null", Body("5", R"("")", "null"), "MODEL_MISMATCH"},
-      {"model of another name", Body("5", R"("")", R"("jev-latest")"),
+      {"model null", Body(bad_question, R"("")", "null"), "MODEL_MISMATCH"},
+      {"model of another name", Body(bad_question, R"("")", R"("jev-latest")"),
        "MODEL_MISMATCH"},
-      {"empty text state", Body("5", R"("")"), "EMPTY_STATE"},
-      {"empty object state", Body("5", "{}"), "EMPTY_STATE"},
-      {"empty array state", Body("5", "[]"), "EMPTY_STATE"},
+      {"empty text state", Body(bad_question, R"("")"), "EMPTY_STATE"},
+      {"empty object state", Body(bad_question, "{}"), "EMPTY_STATE"},
+      {"empty array state", Body(bad_question, "[]"), "EMPTY_STATE"},
       {"state missing", R"({"model": "test-model", "questions": 5})",
        "BAD_STATE"},
-      {"state null", Body("5", "null"), "BAD_STATE"},
-      {"state number", Body("5", "1"), "BAD_STATE"},
-      {"state boolean", Body("5", "true"), "BAD_STATE"},
+      {"state null", Body(bad_question, "null"), "BAD_STATE"},
+      {"state number", Body(bad_question, "1"), "BAD_STATE"},
+      {"state boolean", Body(bad_question, "true"), "BAD_STATE"},
       {"questions missing", R"({"model": "test-model", "state": "s"})",
        "BAD_QUESTIONS"},
       {"questions of another type", Body("[]"), "BAD_QUESTIONS"},
       {"no questions", Body("{}"), "BAD_QUESTIONS"},
-      {"65 questions", Body("{" + Members(65, "5") + "}"), "TOO_MANY_QUESTIONS",
-       "", "64", "65"},
+      {"65 questions", Body("{" + Members(65, R"({"type": "score"})") + "}"),
+       "TOO_MANY_QUESTIONS", "", "64", "65"},
       {"question is no object", OneQuestion("[]"), "BAD_QUESTION", "q"},
       {"score", OneQuestion(R"({"type": "score"})"), "TYPE_NOT_SUPPORTED", "q"},
       {"noul", OneQuestion(R"({"type": "noul"})"), "TYPE_NOT_SUPPORTED", "q"},
@@ -162,14 +164,14 @@ std::vector<Refusal> Refusals() {
        "q"},
       {"type missing", OneQuestion("{}"), "UNKNOWN_TYPE", "q"},
       {"instructions missing",
-       OneQuestion(R"({"type": "choice", "criteria": 5})"),
+       OneQuestion(R"({"type": "choice", "criteria": {}})"),
        "MISSING_INSTRUCTIONS", "q"},
       {"instructions number",
-       OneQuestion(R"({"type": "choice", "instructions": 1, "criteria": 5})"),
+       OneQuestion(R"({"type": "choice", "instructions": 1, "criteria": {}})"),
        "BAD_TEXT", "q"},
       {"instructions boolean",
        OneQuestion(
-           R"({"type": "choice", "instructions": false, "criteria": 5})"),
+           R"({"type": "choice", "instructions": false, "criteria": {}})"),
        "BAD_TEXT", "q"},
       {"criteria missing",
        OneQuestion(R"({"type": "choice", "instructions": null})"),
@@ -195,8 +197,9 @@ std::vector<Refusal> Refusals() {
            R"({"type": "choice", "instructions": "", "criteria": {"a": true}})"),
        "BAD_TEXT", "q"},
       {"the first bad question counts",
-       Body(absl::StrFormat(R"({"good": %s, "bad": {"type": "score"}, "z": 5})",
-                            kGood)),
+       Body(absl::StrFormat(
+           R"({"good": %s, "bad": {"type": "score"}, "z": {"type": "noul"}})",
+           kGood)),
        "TYPE_NOT_SUPPORTED", "bad"},
       // Tokens are counted when every question is known to be sound.
       {"a later bad question before the tokens of the first",

@@ -170,10 +170,9 @@ TEST_F(CuaS1WorkerTest, RefusesATokenizerThatDoesNotFit) {
 }
 
 TEST_F(CuaS1WorkerTest, RefusesAnotherPreTokenizerPattern) {
-  ASSERT_OK_AND_ASSIGN(
-      auto tokenizer,
-      Tokenizer::FromJson(R"({"model": {"type": "BPE", "vocab": {"A": 0},
-                                        "merges": []}})"));
+  ASSERT_OK_AND_ASSIGN(auto tokenizer, Tokenizer::FromJson(R"({
+          "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+          "model": {"type": "BPE", "vocab": {"A": 0}, "merges": []}})"));
   FakeWeights weights = SmallEmbedding();
   EXPECT_THAT(CuaS1Worker::Create(TestIdentity(), std::move(tokenizer),
                                   std::make_unique<FakeDecoder>(SmallConfig()),
