@@ -1,6 +1,9 @@
 #include "workers/model/checkpoint.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -72,6 +75,42 @@ TEST_F(CheckpointTest, ReleasedTensorReadsTheSame) {
   checkpoint->Release("unknown");
   EXPECT_THAT(ReadTensor(*checkpoint, "a", {2}),
               IsOkAndHolds(ElementsAre(3, 4)));
+}
+
+// Resident kilobytes of mapped files.
+int64_t ResidentFileKb() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  int64_t kb = 0;
+  while (status >> word) {
+    if (word == "RssFile:") status >> kb;
+  }
+  return kb;
+}
+
+TEST_F(CheckpointTest, ReleaseGivesThePagesBack) {
+  constexpr int64_t kRows = 16;
+  constexpr int64_t kWidth = 1 << 19;  // 16 MiB in all.
+  {
+    ASSERT_OK_AND_ASSIGN(
+        auto writer,
+        SafetensorsWriter::Create(PathOf("model.safetensors"),
+                                  {{"big", DType::kBF16, {kRows, kWidth}}}));
+    const std::vector<float> row(kWidth, 1);
+    for (int64_t i = 0; i < kRows; ++i) ASSERT_OK(writer->Append(row));
+    ASSERT_OK(writer->Finish());
+  }
+  ASSERT_OK_AND_ASSIGN(const auto checkpoint, Checkpoint::Open(folder_));
+  std::vector<float> row(kWidth);
+  const int64_t before_kb = ResidentFileKb();
+  for (int64_t i = 0; i < kRows; ++i) {
+    ASSERT_OK(checkpoint->ReadRows("big", i, 1, absl::MakeSpan(row)));
+  }
+  const int64_t read_kb = ResidentFileKb();
+  checkpoint->Release("big");
+  const int64_t released_kb = ResidentFileKb();
+  EXPECT_GT(read_kb - before_kb, 12 * 1024);
+  EXPECT_GT(read_kb - released_kb, 12 * 1024);
 }
 
 TEST_F(CheckpointTest, IndexComesBeforeTheSingleFile) {
