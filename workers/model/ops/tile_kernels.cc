@@ -15,14 +15,12 @@ namespace omni::ops::HWY_NAMESPACE {
 void DecayedScores(int64_t rows, const float* kk, const float* qk,
                    const float* decay_sum, const float* beta, float* a,
                    float* p) {
+  const Wide d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < rows; ++i) {
     const int64_t row = i * kTile;
-    ForEachVector(kTile, [&](auto d, int64_t j) HWY_ATTR {
-      if (j > i) {
-        hn::StoreU(hn::Zero(d), d, a + row + j);
-        hn::StoreU(hn::Zero(d), d, p + row + j);
-        return;
-      }
+    int64_t j = 0;
+    for (; j <= i; j += lanes) {
       // Above the diagonal the difference may be positive; what is computed
       // from it there is dropped, but must not be infinite.
       const auto difference =
@@ -30,15 +28,18 @@ void DecayedScores(int64_t rows, const float* kk, const float* qk,
       const auto weight = hn::Exp(d, hn::Min(difference, hn::Zero(d)));
       const auto column = hn::Iota(d, static_cast<float>(j));
       const auto diagonal = hn::Set(d, static_cast<float>(i));
-      const auto pair = hn::Mul(hn::LoadU(d, kk + row + j), weight);
-      hn::StoreU(hn::IfThenElseZero(hn::Lt(column, diagonal),
-                                    hn::Mul(pair, hn::Set(d, -beta[i]))),
-                 d, a + row + j);
-      hn::StoreU(
-          hn::IfThenElseZero(hn::Le(column, diagonal),
-                             hn::Mul(hn::LoadU(d, qk + row + j), weight)),
-          d, p + row + j);
-    });
+      const auto corrected = hn::Mul(
+          hn::Mul(hn::LoadU(d, kk + row + j), weight), hn::Set(d, -beta[i]));
+      const auto read = hn::Mul(hn::LoadU(d, qk + row + j), weight);
+      hn::StoreU(hn::IfThenElseZero(hn::Lt(column, diagonal), corrected), d,
+                 a + row + j);
+      hn::StoreU(hn::IfThenElseZero(hn::Le(column, diagonal), read), d,
+                 p + row + j);
+    }
+    for (; j < kTile; j += lanes) {
+      hn::StoreU(hn::Zero(d), d, a + row + j);
+      hn::StoreU(hn::Zero(d), d, p + row + j);
+    }
   }
 }
 
