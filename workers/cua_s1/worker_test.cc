@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/json/reader.h"
 #include "runtime/testing/status_matchers.h"
 #include "workers/cua_s1/testing/fake_decoder.h"
 #include "workers/cua_s1/testing/test_worker.h"
+#include "workers/model/json_file.h"
 #include "workers/model/testing/fake_weights.h"
 
 namespace omni::cua_s1 {
@@ -170,9 +172,14 @@ TEST_F(CuaS1WorkerTest, RefusesATokenizerThatDoesNotFit) {
 }
 
 TEST_F(CuaS1WorkerTest, RefusesAnotherPreTokenizerPattern) {
-  ASSERT_OK_AND_ASSIGN(auto tokenizer, Tokenizer::FromJson(R"({
-          "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
-          "model": {"type": "BPE", "vocab": {"A": 0}, "merges": []}})"));
+  // The pattern of older families: marks do not belong to words.
+  ASSERT_OK_AND_ASSIGN(
+      const std::string text,
+      ReadFile("tools/checkpoint/demo/tokenizer.json", 1 << 20));
+  const std::string older =
+      absl::StrReplaceAll(text, {{R"([\\p{L}\\p{M}]+)", R"(\\p{L}+)"}});
+  ASSERT_NE(older, text);
+  ASSERT_OK_AND_ASSIGN(auto tokenizer, Tokenizer::FromJson(older));
   FakeWeights weights = SmallEmbedding();
   EXPECT_THAT(CuaS1Worker::Create(TestIdentity(), std::move(tokenizer),
                                   std::make_unique<FakeDecoder>(SmallConfig()),
