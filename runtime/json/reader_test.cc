@@ -253,10 +253,10 @@ TEST(ReaderTest, AcceptsExactlyWellFormedUtf8) {
   for (const std::string& bytes : sequences) {
     const bool valid = is_text(bytes);
     const std::string texts[] = {
-        "\"" + bytes + "\"",
-        "\"" + far + bytes + far + "\"",
-        "\"\\n" + bytes + "\"",
-        "\"\\n" + bytes + far + "\"",
+        absl::StrCat("\"", bytes, "\""),
+        absl::StrCat("\"", far, bytes, far, "\""),
+        absl::StrCat("\"\\n", bytes, "\""),
+        absl::StrCat("\"\\n", bytes, far, "\""),
     };
     for (const std::string& text : texts) {
       ASSERT_EQ(Read(text).ok(), valid) << Escape(text);
