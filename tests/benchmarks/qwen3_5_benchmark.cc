@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,8 @@
 #include "oneapi/dnnl/dnnl.hpp"
 #include "runtime/base/logging.h"
 #include "tests/benchmarks/random_qwen3_5.h"
+#include "tools/checkpoint/shapes.h"
 #include "workers/model/ops/parallel.h"
-#include "workers/model/ops/row_ops.h"
 #include "workers/model/qwen3_5/cpu_decoder.h"
 
 namespace omni::qwen3_5 {
@@ -54,23 +55,23 @@ class Products {
   }
 
   void Prepare(int64_t rows) {
+    int64_t inputs = 0;
+    int64_t outputs = 0;
+    for (const Weights& weights : weights_) {
+      inputs = std::max(inputs, weights.inputs);
+      outputs = std::max(outputs, weights.outputs);
+    }
+    // Room for either type; each half, like the whole, is a number near 1.
+    x_.assign(static_cast<size_t>(rows * inputs), 0x3f803f80);
+    y_.assign(static_cast<size_t>(rows * outputs), 0.0F);
     runs_.clear();
     for (const Weights& weights : weights_) {
-      Run run;
       const auto description = Describe(rows, weights.outputs, weights.inputs,
                                         weights.packed.get_desc());
-      run.primitive = dnnl::matmul(description);
-      run.x = memory(description.src_desc(), engine_,
-                     Values(x_, rows * weights.inputs));
-      run.y = memory(description.dst_desc(), engine_,
-                     Room(y_, rows * weights.outputs));
-      run.weights = weights.packed;
-      runs_.push_back(std::move(run));
-    }
-    // The vectors may have moved while they grew.
-    for (Run& run : runs_) {
-      run.x.set_data_handle(x_.data());
-      run.y.set_data_handle(y_.data());
+      runs_.push_back({dnnl::matmul(description),
+                       memory(description.src_desc(), engine_, x_.data()),
+                       weights.packed,
+                       memory(description.dst_desc(), engine_, y_.data())});
     }
   }
 
@@ -122,18 +123,6 @@ class Products {
     weights_.push_back({outputs, inputs, std::move(packed)});
   }
 
-  // Bytes for that many numbers of either type; as BF16 each pair is 1.0.
-  static void* Values(std::vector<uint32_t>& values, int64_t count) {
-    if (static_cast<int64_t>(values.size()) < count) {
-      values.resize(count, 0x3f803f80);
-    }
-    return values.data();
-  }
-  static void* Room(std::vector<float>& values, int64_t count) {
-    if (static_cast<int64_t>(values.size()) < count) values.resize(count);
-    return values.data();
-  }
-
   const memory::data_type type_;
   dnnl::engine engine_;
   dnnl::stream stream_;
@@ -161,7 +150,9 @@ double Seconds(const Body& body) {
 // Both sides of one precision, loaded once.
 struct Sides {
   explicit Sides(CpuPrecision precision) {
-    const Config config = Qwen35Config08B();
+    auto shape = FindShape("qwen3.5-0.8b");
+    CHECK(shape.ok()) << shape.status();
+    const Config& config = *shape;
     RandomWeights weights(config);
     auto loaded = CpuDecoder::Load(weights, config, {precision, 0});
     CHECK(loaded.ok()) << loaded.status();
@@ -178,12 +169,12 @@ struct Sides {
 
 void Forward(benchmark::State& state, CpuPrecision precision) {
   if (precision == CpuPrecision::kBF16 && !ops::HasFastBf16()) {
-    state.SkipWithError("this processor has no AVX512-BF16");
+    state.SkipWithError("this processor has no AVX512-BF16 instructions");
     return;
   }
   // One precision at a time in memory.
-  static CpuPrecision loaded = precision;
-  static auto sides = std::make_unique<Sides>(precision);
+  static std::optional<CpuPrecision> loaded;
+  static std::unique_ptr<Sides> sides;
   if (loaded != precision) {
     sides.reset();
     sides = std::make_unique<Sides>(precision);

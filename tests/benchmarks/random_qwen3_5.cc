@@ -1,6 +1,7 @@
 #include "tests/benchmarks/random_qwen3_5.h"
 
 #include <cmath>
+#include <utility>
 
 #include "runtime/base/status_macros.h"
 #include "workers/model/float_formats.h"
@@ -18,30 +19,6 @@ uint64_t Mix(uint64_t x) {
 }
 
 }  // namespace
-
-Config Qwen35Config08B() {
-  Config config;
-  config.hidden_size = 1024;
-  config.intermediate_size = 3584;
-  config.vocab_size = 248320;
-  for (int i = 0; i < 24; ++i) {
-    config.layers.push_back(i % 4 == 3 ? LayerType::kFullAttention
-                                       : LayerType::kLinearAttention);
-  }
-  config.num_attention_heads = 8;
-  config.num_key_value_heads = 2;
-  config.head_dim = 256;
-  config.rotary_dim = 64;
-  config.rope_theta = 1e7;
-  config.linear_num_key_heads = 16;
-  config.linear_num_value_heads = 16;
-  config.linear_key_head_dim = 128;
-  config.linear_value_head_dim = 128;
-  config.rms_norm_eps = 1e-6;
-  config.max_position_embeddings = 262144;
-  config.tie_word_embeddings = true;
-  return config;
-}
 
 RandomWeights::RandomWeights(const Config& config) {
   uint64_t seed = 0;

@@ -13,9 +13,6 @@
 
 namespace omni::qwen3_5 {
 
-// The published shape of Qwen3.5-0.8B.
-Config Qwen35Config08B();
-
 // A model of random BF16 weights that are made up where they are read, so that
 // it takes no memory. Matrices are scaled so that a product keeps the size of
 // its input; reading a tensor again gives the same numbers. Not thread-safe.
