@@ -95,7 +95,7 @@ bool AdmissionQueue::Cancel(QueuedUnit* unit) {
   return true;
 }
 
-void AdmissionQueue::Close(absl::Status reason) {
+void AdmissionQueue::Close(const absl::Status& reason) {
   CHECK(!reason.ok());
   std::shared_ptr<QueuedUnit> assigned;
   QueuedUnit* unit;

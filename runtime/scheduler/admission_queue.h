@@ -158,7 +158,7 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   absl::StatusOr<Ticket> Enqueue(std::shared_ptr<QueuedUnit> unit)
       ABSL_LOCKS_EXCLUDED(mu_);
   bool Cancel(QueuedUnit* unit) ABSL_LOCKS_EXCLUDED(mu_);
-  void Close(absl::Status reason) ABSL_LOCKS_EXCLUDED(mu_);
+  void Close(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mu_);
   SchedulerStats stats() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Run units one by one until Stop was called and none waits.

@@ -38,8 +38,8 @@ absl::StatusOr<RequestSlot> SerialScheduler::Reserve() {
   return queue_->Reserve();
 }
 
-void SerialScheduler::Close(absl::Status reason) {
-  queue_->Close(std::move(reason));
+void SerialScheduler::Close(const absl::Status& reason) {
+  queue_->Close(reason);
 }
 
 SchedulerStats SerialScheduler::stats() const { return queue_->stats(); }

@@ -101,7 +101,7 @@ class SerialScheduler {
   // first and before it returns, both with `reason`, which is an error. The
   // dispatched unit, which may itself call this, runs on. Only the first call
   // counts.
-  void Close(absl::Status reason);
+  void Close(const absl::Status& reason);
 
   SchedulerStats stats() const;
 

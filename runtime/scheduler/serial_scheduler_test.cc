@@ -106,10 +106,12 @@ TEST_F(SerialSchedulerTest, NewcomerDoesNotOvertakeAWaiterWhenThePermitIsFree) {
   auto scheduler = MakeScheduler();
   StatusCatcher b, newcomer;
   // Runs when the permit of "a" is free and "b" has not started.
-  ASSERT_OK(executor_.SubmitGated(*scheduler, "a", [&](absl::StatusOr<int>) {
-    EXPECT_THAT(executor_.Started(), ElementsAre("a"));
-    EXPECT_OK(executor_.Submit(*scheduler, "newcomer", newcomer.Callback()));
-  }));
+  ASSERT_OK(
+      executor_.SubmitGated(*scheduler, "a", [&](const absl::StatusOr<int>&) {
+        EXPECT_THAT(executor_.Started(), ElementsAre("a"));
+        EXPECT_OK(
+            executor_.Submit(*scheduler, "newcomer", newcomer.Callback()));
+      }));
   ASSERT_OK(executor_.Submit(*scheduler, "b", b.Callback()));
   executor_.ReleaseAll();
   EXPECT_OK(newcomer.Wait());
@@ -121,17 +123,18 @@ TEST_F(SerialSchedulerTest, TenThousandWaitersKeepTheirOrder) {
   auto scheduler = MakeScheduler(kUnits + 1);
   std::vector<int> ran, expected;
   StatusCatcher last;
-  ASSERT_OK(executor_.SubmitGated(*scheduler, "first", [](auto) {}));
+  ASSERT_OK(executor_.SubmitGated(*scheduler, "first", [](const auto&) {}));
   std::vector<Ticket> tickets;
   for (int i = 0; i < kUnits; ++i) {
     ASSERT_OK_AND_ASSIGN(RequestSlot slot, scheduler->Reserve());
-    ASSERT_OK_AND_ASSIGN(Ticket ticket, scheduler->Submit<int>(
-                                            slot,
-                                            [&ran, i]() -> absl::StatusOr<int> {
-                                              ran.push_back(i);
-                                              return i;
-                                            },
-                                            {}, [](absl::StatusOr<int>) {}));
+    ASSERT_OK_AND_ASSIGN(Ticket ticket,
+                         scheduler->Submit<int>(
+                             slot,
+                             [&ran, i]() -> absl::StatusOr<int> {
+                               ran.push_back(i);
+                               return i;
+                             },
+                             {}, [](const absl::StatusOr<int>&) {}));
     tickets.push_back(std::move(ticket));
   }
   for (int i = 0; i < kUnits; ++i) {
@@ -160,7 +163,7 @@ TEST_F(SerialSchedulerTest, UnitsRunOnOneThreadWhichIsNotTheCallers) {
           return 0;
         },
         {},
-        [&done, i](absl::StatusOr<int>) {
+        [&done, i](const absl::StatusOr<int>&) {
           if (i == 2) done.Notify();
         }));
   }
@@ -173,12 +176,12 @@ TEST_F(SerialSchedulerTest, UnitsRunOnOneThreadWhichIsNotTheCallers) {
 
 TEST_F(SerialSchedulerTest, WaitersHoldNoThread) {
   auto scheduler = MakeScheduler(1'001);
-  ASSERT_OK(executor_.SubmitGated(*scheduler, "first", [](auto) {}));
+  ASSERT_OK(executor_.SubmitGated(*scheduler, "first", [](const auto&) {}));
   executor_.WaitUntilStarted("first");
   const int before = ThreadsOfThisProcess();
   ASSERT_GT(before, 0);
   for (int i = 0; i < 1'000; ++i) {
-    ASSERT_OK(executor_.Submit(*scheduler, "waiter", [](auto) {},
+    ASSERT_OK(executor_.Submit(*scheduler, "waiter", [](const auto&) {},
                                {.deadline = clock_.Now() + absl::Hours(1)}));
   }
   EXPECT_EQ(ThreadsOfThisProcess(), before);
@@ -212,7 +215,7 @@ TEST_F(SerialSchedulerTest, SchedulersDoNotBlockEachOther) {
 
 TEST_F(SerialSchedulerTest, AdmissionStaysOpenWhileAUnitRuns) {
   auto scheduler = MakeScheduler();
-  ASSERT_OK(executor_.SubmitGated(*scheduler, "a", [](auto) {}));
+  ASSERT_OK(executor_.SubmitGated(*scheduler, "a", [](const auto&) {}));
   executor_.WaitUntilStarted("a");
   StatusCatcher b;
   ASSERT_OK_AND_ASSIGN(Ticket ticket,
@@ -248,13 +251,14 @@ TEST_F(SerialSchedulerTest, CapturesThenPermitThenResult) {
     auto scheduler = MakeScheduler(/*max_pending=*/2);
     if (c.throws) executor.SetThrows("a");
     StatusCatcher b;
-    ASSERT_OK(executor.SubmitGated(*scheduler, "a", [&](absl::StatusOr<int>) {
-      executor.Record("result a");
-      // The permit and the place are free: the caller can go on.
-      EXPECT_EQ(scheduler->stats().units_run, 1u);
-      EXPECT_EQ(scheduler->stats().depth, 1);
-      EXPECT_OK(scheduler->Reserve());
-    }));
+    ASSERT_OK(
+        executor.SubmitGated(*scheduler, "a", [&](const absl::StatusOr<int>&) {
+          executor.Record("result a");
+          // The permit and the place are free: the caller can go on.
+          EXPECT_EQ(scheduler->stats().units_run, 1u);
+          EXPECT_EQ(scheduler->stats().depth, 1);
+          EXPECT_OK(scheduler->Reserve());
+        }));
     ASSERT_OK(executor.Submit(*scheduler, "b", b.Callback()));
     executor.ReleaseAll();
     EXPECT_THAT(b.Wait().status(), StatusIs(absl::StatusCode::kOk));
@@ -271,10 +275,10 @@ TEST_F(SerialSchedulerTest,
   auto token = std::make_shared<int>(0);
   const std::weak_ptr<int> alive = token;
   StatusCatcher b;
-  ASSERT_OK_AND_ASSIGN(
-      Ticket ticket,
-      executor_.Submit(*scheduler, "a",
-                       [token = std::move(token)](absl::StatusOr<int>) {}));
+  ASSERT_OK_AND_ASSIGN(Ticket ticket,
+                       executor_.Submit(*scheduler, "a",
+                                        [token = std::move(token)](
+                                            const absl::StatusOr<int>&) {}));
   ASSERT_OK(executor_.Submit(*scheduler, "b", b.Callback()));
   EXPECT_OK(b.Wait());
   EXPECT_TRUE(alive.expired());
@@ -408,12 +412,12 @@ TEST_F(SerialSchedulerTest, RequestHoldsOnePlaceForAllOfItsUnits) {
 
 TEST_F(SerialSchedulerTest, WithdrawnWaiterGivesItsPlaceBackAtOnce) {
   auto scheduler = MakeScheduler(/*max_pending=*/2);
-  ASSERT_OK(executor_.SubmitGated(*scheduler, "a", [](auto) {}));
+  ASSERT_OK(executor_.SubmitGated(*scheduler, "a", [](const auto&) {}));
   executor_.WaitUntilStarted("a");
   int depth_in_callback = -1;
   ASSERT_OK_AND_ASSIGN(
       Ticket ticket,
-      executor_.Submit(*scheduler, "b", [&](absl::StatusOr<int>) {
+      executor_.Submit(*scheduler, "b", [&](const absl::StatusOr<int>&) {
         depth_in_callback = scheduler->stats().depth;
       }));
   EXPECT_EQ(scheduler->stats().depth, 2);
@@ -454,7 +458,7 @@ TEST_F(SerialSchedulerTest, DestructorEndsWaitersAndWaitsForTheRunningUnit) {
   ASSERT_OK(executor_.SubmitGated(
       *scheduler, "a", [&, done = a.Callback()](absl::StatusOr<int> r) mutable {
         executor_.Record("result a");
-        std::move(done)(r);
+        std::move(done)(std::move(r));
       }));
   ASSERT_OK_AND_ASSIGN(Ticket ticket,
                        executor_.Submit(*scheduler, "b", b.Callback()));

@@ -89,7 +89,7 @@ void UseScheduler(World& world, SerialScheduler& scheduler, int thread) {
           return RunUnit(world, fate, kind);
         },
         std::move(options),
-        [&fate](absl::StatusOr<int> result) {
+        [&fate](const absl::StatusOr<int>& result) {
           fate.result_is_of_run =
               result.ok() || absl::IsInternal(result.status());
           ++fate.results;

@@ -40,7 +40,7 @@ class WithdrawalTest : public ::testing::Test {
 
   // Submits a gated unit and waits until it runs, so that others wait for it.
   void Hold(std::string_view name) {
-    ASSERT_OK(executor_.SubmitGated(*scheduler_, name, [](auto) {}));
+    ASSERT_OK(executor_.SubmitGated(*scheduler_, name, [](const auto&) {}));
     executor_.WaitUntilStarted(name);
   }
 
@@ -69,7 +69,7 @@ TEST_F(WithdrawalTest, CancelDestroysCapturesThenReportsBeforeItReturns) {
   Hold("a");
   ASSERT_OK_AND_ASSIGN(
       Ticket ticket,
-      executor_.Submit(*scheduler_, "b", [&](absl::StatusOr<int>) {
+      executor_.Submit(*scheduler_, "b", [&](const absl::StatusOr<int>&) {
         executor_.Record("result b");
       }));
   EXPECT_EQ(executor_.LiveCaptures(), 2);
@@ -95,7 +95,8 @@ TEST_F(WithdrawalTest, CancellingKeepsTheOrderOfTheOthers) {
     std::map<std::string, Ticket> tickets;
     for (const char* name : {"a", "b", "c", "d"}) {
       ASSERT_OK_AND_ASSIGN(
-          tickets[name], executor.SubmitGated(*scheduler_, name, [](auto) {}));
+          tickets[name],
+          executor.SubmitGated(*scheduler_, name, [](const auto&) {}));
     }
     executor.WaitUntilStarted("a");
     for (const std::string& name : c.cancelled) {
@@ -278,12 +279,13 @@ TEST_F(WithdrawalTest, ProbeOfACancelledWaiterIsDestroyedUnpolled) {
   bool polled = false;
   ASSERT_OK_AND_ASSIGN(
       Ticket ticket,
-      executor_.Submit(
-          *scheduler_, "b",
-          [&alive](absl::StatusOr<int>) { EXPECT_TRUE(alive.expired()); },
-          {.caller_gone = [&polled, token = std::move(token)] {
-            return polled = true;
-          }}));
+      executor_.Submit(*scheduler_, "b",
+                       [&alive](const absl::StatusOr<int>&) {
+                         EXPECT_TRUE(alive.expired());
+                       },
+                       {.caller_gone = [&polled, token = std::move(token)] {
+                         return polled = true;
+                       }}));
   EXPECT_TRUE(ticket.Cancel());
   StatusCatcher c;
   ASSERT_OK(executor_.Submit(*scheduler_, "c", c.Callback()));
@@ -325,7 +327,7 @@ TEST_F(WithdrawalTest, DeadlineInThePastEndsAWaiterAtOnce) {
   ASSERT_OK(executor_.Submit(*scheduler_, "b", b.Callback(),
                              {.deadline = clock_.Now()}));
   EXPECT_THAT(b.Wait(), StatusIs(absl::StatusCode::kDeadlineExceeded));
-  ASSERT_OK(executor_.Submit(*scheduler_, "b", [](auto) {},
+  ASSERT_OK(executor_.Submit(*scheduler_, "b", [](const auto&) {},
                              {.deadline = absl::InfinitePast()}));
   executor_.ReleaseAll();
   StatusCatcher c;
@@ -376,7 +378,7 @@ TEST_F(WithdrawalTest, CloseEndsWaitersOldestFirstAndRefusesFromThenOn) {
       RequestError(v1::ErrorReason::EXECUTOR_FAILED, "it broke");
   for (const char* name : {"b", "c"}) {
     ASSERT_OK(executor_.Submit(*scheduler_, name,
-                               [&, name](absl::StatusOr<int> result) {
+                               [&, name](const absl::StatusOr<int>& result) {
                                  executor_.Record(std::string("result ") +
                                                   name);
                                  EXPECT_EQ(result.status(), reason);

@@ -102,7 +102,7 @@ class Gate {
                     open_.WaitForNotification();
                     return 0;
                   },
-                  {}, [this](absl::StatusOr<int>) { done_.Notify(); })
+                  {}, [this](const absl::StatusOr<int>&) { done_.Notify(); })
               .ok());
     entered_.WaitForNotification();
   }
@@ -126,7 +126,7 @@ void BM_HandOver(benchmark::State& state) {
   const bool wake = state.range(0) != 0;
   auto scheduler = MakeScheduler(kUnits + 1);
   std::vector<double> samples;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     absl::Time returned = absl::InfiniteFuture();  // Of the unit before.
     absl::BlockingCounter done(kUnits);
     absl::Mutex mu;
@@ -145,7 +145,7 @@ void BM_HandOver(benchmark::State& state) {
                       return 0;
                     },
                     {.deadline = deadline, .caller_gone = [] { return false; }},
-                    [&, wake](absl::StatusOr<int>) {
+                    [&, wake](const absl::StatusOr<int>&) {
                       if (wake) {
                         absl::MutexLock lock(&mu);
                         ++results;
@@ -182,7 +182,7 @@ void BM_Cancel(benchmark::State& state) {
   constexpr int kUnits = 1'000;
   auto scheduler = MakeScheduler(kUnits + 1);
   std::vector<double> samples;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     Gate gate(*scheduler);
     const absl::Time deadline = absl::Now() + absl::Hours(1);
     std::vector<Ticket> tickets;
@@ -191,7 +191,7 @@ void BM_Cancel(benchmark::State& state) {
       tickets.push_back(*scheduler->Submit<int>(
           *scheduler->Reserve(), []() -> absl::StatusOr<int> { return 0; },
           {.deadline = deadline},
-          [&ended](absl::StatusOr<int>) { ended = absl::Now(); }));
+          [&ended](const absl::StatusOr<int>&) { ended = absl::Now(); }));
     }
     for (Ticket& ticket : tickets) {
       const absl::Time start = absl::Now();
@@ -209,7 +209,7 @@ void BM_Deadline(benchmark::State& state) {
   auto scheduler = MakeScheduler(2);
   Gate gate(*scheduler);
   std::vector<double> samples;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     absl::Notification done;
     const absl::Time deadline = absl::Now() + absl::Milliseconds(2);
     CHECK(scheduler
@@ -217,7 +217,7 @@ void BM_Deadline(benchmark::State& state) {
                   *scheduler->Reserve(),
                   []() -> absl::StatusOr<int> { return 0; },
                   {.deadline = deadline},
-                  [&](absl::StatusOr<int>) {
+                  [&](const absl::StatusOr<int>&) {
                     samples.push_back(MicrosecondsSince(deadline));
                     done.Notify();
                   })
@@ -238,7 +238,7 @@ void BM_Waiters(benchmark::State& state) {
   double submit_ns = 0, withdraw_ns = 0, drain_ns = 0, bytes = 0;
   int threads = 0;
   const int threads_before = ThreadsOfThisProcess();
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     std::vector<Ticket> tickets;
     tickets.reserve(waiters);
     absl::Notification last_done;
@@ -253,7 +253,7 @@ void BM_Waiters(benchmark::State& state) {
           *scheduler->Reserve(), []() -> absl::StatusOr<int> { return 0; },
           {.deadline = deadline + absl::Nanoseconds(i * 7919 % waiters),
            .caller_gone = [] { return false; }},
-          [&](absl::StatusOr<int>) {
+          [&](const absl::StatusOr<int>&) {
             if (to_come.fetch_sub(1) == 1) last_done.Notify();
           }));
     }
