@@ -155,10 +155,18 @@ TEST_F(ReferenceDataTest, QwenPromptsAreCutIntoTheRecordedPieces) {
 
 class Qwen35Test : public ::testing::Test {
  protected:
-  void SetUp() override {
+  // Loaded once for all tests.
+  static void SetUpTestSuite() {
     const char* const path = Environment("OMNI_QWEN35_TOKENIZER");
-    if (path == nullptr) GTEST_SKIP() << "OMNI_QWEN35_TOKENIZER is not set";
+    if (path == nullptr) return;
     ASSERT_OK_AND_ASSIGN(tokenizer_, Tokenizer::FromFile(path));
+  }
+  static void TearDownTestSuite() { tokenizer_.reset(); }
+
+  void SetUp() override {
+    if (tokenizer_ == nullptr) {
+      GTEST_SKIP() << "OMNI_QWEN35_TOKENIZER is not set";
+    }
   }
 
   // The ids of a prompt in Open-Jev's chat frame, without the frame's.
@@ -177,8 +185,10 @@ class Qwen35Test : public ::testing::Test {
     return Ids(ids->begin() + 3, ids->end() - 9);
   }
 
-  std::unique_ptr<const Tokenizer> tokenizer_;
+  static std::unique_ptr<const Tokenizer> tokenizer_;
 };
+
+std::unique_ptr<const Tokenizer> Qwen35Test::tokenizer_;
 
 constexpr std::string_view kVerdict =
     "\nIs this proposed answer correct? Answer Yes or No.";

@@ -32,12 +32,12 @@ absl::StatusOr<PostProcessor> PostProcessor::FromJson(
 }
 
 absl::Status PostProcessor::Append(const json::Value& section,
-                                   std::string where) {
+                                   const std::string& where) {
   ASSIGN_OR_RETURN(const Fields fields, Fields::Of(section, where));
   ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
   if (type == "ByteLevel") return absl::OkStatus();
   if (type == "TemplateProcessing") {
-    return AppendTemplate(section, std::move(where));
+    return AppendTemplate(section, where);
   }
   if (type == "RobertaProcessing" || type == "BertProcessing") {
     ASSIGN_OR_RETURN(const uint32_t before, ReadTokenAndId(fields, "cls"));
@@ -57,7 +57,7 @@ absl::Status PostProcessor::Append(const json::Value& section,
 }
 
 absl::Status PostProcessor::AppendTemplate(const json::Value& section,
-                                           std::string where) {
+                                           const std::string& where) {
   ASSIGN_OR_RETURN(const Fields fields, Fields::Of(section, where));
   ASSIGN_OR_RETURN(const json::Array* const parts, fields.Array("single"));
   const json::Value* const tokens = fields.Find("special_tokens");

@@ -30,8 +30,9 @@ class PostProcessor {
   uint32_t size() const;
 
  private:
-  absl::Status Append(const json::Value& section, std::string where);
-  absl::Status AppendTemplate(const json::Value& section, std::string where);
+  absl::Status Append(const json::Value& section, const std::string& where);
+  absl::Status AppendTemplate(const json::Value& section,
+                              const std::string& where);
   absl::Status Add(const Fields& fields, std::vector<uint32_t> before,
                    std::vector<uint32_t> after);
 

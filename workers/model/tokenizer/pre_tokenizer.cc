@@ -75,7 +75,7 @@ absl::StatusOr<PreTokenizer> PreTokenizer::FromJson(
 }
 
 absl::Status PreTokenizer::Append(const json::Value& section,
-                                  std::string where) {
+                                  const std::string& where) {
   ASSIGN_OR_RETURN(const Fields fields, Fields::Of(section, where));
   ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
   if (type == "Sequence") {
@@ -87,7 +87,7 @@ absl::Status PreTokenizer::Append(const json::Value& section,
     }
     return absl::OkStatus();
   }
-  if (type == "Split") return AppendSplit(section, std::move(where));
+  if (type == "Split") return AppendSplit(section, where);
   if (type == "Digits") {
     ASSIGN_OR_RETURN(const bool individual,
                      fields.BoolOr("individual_digits", false));
@@ -112,7 +112,7 @@ absl::Status PreTokenizer::Append(const json::Value& section,
 }
 
 absl::Status PreTokenizer::AppendSplit(const json::Value& section,
-                                       std::string where) {
+                                       const std::string& where) {
   ASSIGN_OR_RETURN(const Fields fields, Fields::Of(section, where));
   ASSIGN_OR_RETURN(const std::string name, fields.String("behavior"));
   ASSIGN_OR_RETURN(const bool invert, fields.BoolOr("invert", false));

@@ -62,8 +62,9 @@ class PreTokenizer {
   };
   using Step = std::variant<SplitStep, ByteLevelStep>;
 
-  absl::Status Append(const json::Value& section, std::string where);
-  absl::Status AppendSplit(const json::Value& section, std::string where);
+  absl::Status Append(const json::Value& section, const std::string& where);
+  absl::Status AppendSplit(const json::Value& section,
+                           const std::string& where);
 
   static void AppendWords(const SplitStep& step, Range piece,
                           const std::vector<Range>& matches,
