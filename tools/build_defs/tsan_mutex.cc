@@ -129,20 +129,14 @@ bool Mutex::ReaderTryLock() {
   });
 }
 
+// Every function that takes a timeout calls the one that takes a deadline, the
+// one below: to speak in both would be to unlock twice.
 // Await also serves a mutex held for reading; nobody here does that.
 void Mutex::Await(const Condition& condition) {
   AnnotateRelock(this, [&] {
     OMNI_NEXT(void(Mutex*, const Condition&), MUTEX "5AwaitE" CONDITION)
     (this, condition);
     return true;
-  });
-}
-
-bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
-  return AnnotateRelock(this, [&] {
-    return OMNI_NEXT(bool(Mutex*, const Condition&, Duration),
-                     MUTEX "16AwaitWithTimeoutE" CONDITION
-                           "NS0_8DurationE")(this, condition, timeout);
   });
 }
 
@@ -158,14 +152,6 @@ void Mutex::LockWhen(const Condition& condition) {
   AnnotateLock(this, kWrite, [&] {
     OMNI_NEXT(void(Mutex*, const Condition&), MUTEX "8LockWhenE" CONDITION)
     (this, condition);
-  });
-}
-
-bool Mutex::LockWhenWithTimeout(const Condition& condition, Duration timeout) {
-  return AnnotateLockWhen(this, kWrite, [&] {
-    return OMNI_NEXT(bool(Mutex*, const Condition&, Duration),
-                     MUTEX "19LockWhenWithTimeoutE" CONDITION
-                           "NS0_8DurationE")(this, condition, timeout);
   });
 }
 
@@ -191,14 +177,6 @@ void CondVar::Wait(Mutex* mu) {
   AnnotateRelock(mu, [&] {
     OMNI_NEXT(void(CondVar*, Mutex*), COND_VAR "4WaitEPNS0_5MutexE")(this, mu);
     return true;
-  });
-}
-
-bool CondVar::WaitWithTimeout(Mutex* mu, Duration timeout) {
-  return AnnotateRelock(mu, [&] {
-    return OMNI_NEXT(bool(CondVar*, Mutex*, Duration),
-                     COND_VAR "15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE")(
-        this, mu, timeout);
   });
 }
 
