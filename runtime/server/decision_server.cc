@@ -93,7 +93,6 @@ absl::Status DecisionServer::Open(const Options& options) {
                                        .queue = queue_.get(),
                                        .live = &live_,
                                        .going_down = &going_down_};
-  for (int i = 0; i < kArmedCalls; ++i) ArmOneCallOfEachMethod(environment);
   const int pollers = options.pollers > 0 ? options.pollers
                       : std::thread::hardware_concurrency() > 4 ? 2
                                                                 : 1;
@@ -103,6 +102,8 @@ absl::Status DecisionServer::Open(const Options& options) {
         Thread::Start(absl::StrFormat("poller%d", i), [this] { Poll(); }));
     pollers_.push_back(std::move(poller));
   }
+  for (int i = 0; i < kArmedCalls; ++i) ArmOneCallOfEachMethod(environment);
+  armed_ = true;
   life_cycle_->Watch([this](v1::WorkerState state) {
     const bool serving = state == v1::WORKER_STATE_READY;
     auto* health = server_->GetHealthCheckService();
@@ -114,24 +115,28 @@ absl::Status DecisionServer::Open(const Options& options) {
 
 DecisionServer::~DecisionServer() {
   if (going_down_) return;
-  if (server_ != nullptr && !pollers_.empty()) {
+  if (armed_) {
     Drain(absl::ZeroDuration(), absl::ZeroDuration());
     return;
   }
-  // Open failed half way, before anybody could poll. A queue that still holds
-  // tags must not be destroyed.
-  if (server_ != nullptr) server_->Shutdown();
+  // Open failed before a call was armed. A queue that still holds tags must not
+  // be destroyed.
+  if (server_ != nullptr) {
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
   if (queue_ != nullptr) {
     queue_->Shutdown();
     Poll();
   }
+  pollers_.clear();
 }
 
 bool DecisionServer::Drain(absl::Duration delay, absl::Duration timeout) {
-  // A worker that has failed stays so, and refuses as such.
-  life_cycle_->MoveTo(v1::WORKER_STATE_DRAINING).IgnoreError();
   const Clock* const clock = pipeline_->clock();
   const absl::Time refuse_from = clock->Now() + delay;
+  const absl::Time give_up = refuse_from + timeout;
+  // A worker that has failed stays so, and refuses as such.
+  life_cycle_->MoveTo(v1::WORKER_STATE_DRAINING).IgnoreError();
   {
     bool never = false;
     absl::Mutex mu;
@@ -141,7 +146,7 @@ bool DecisionServer::Drain(absl::Duration delay, absl::Duration timeout) {
     }
   }
   pipeline_->StopAdmission();
-  const bool idle = pipeline_->AwaitIdle(clock->Now() + timeout);
+  const bool idle = pipeline_->AwaitIdle(give_up);
   if (!idle) pipeline_->WithdrawAll();
 
   going_down_ = true;

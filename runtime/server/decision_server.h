@@ -86,6 +86,7 @@ class DecisionServer {
   LifeCycle* const life_cycle_;
   std::string address_;
   LiveCalls live_;
+  bool armed_ = false;
   std::atomic<bool> going_down_ = false;
   // In this order: the server goes before its queue.
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;

@@ -157,11 +157,13 @@ class Pipeline::RunImpl final : public Pipeline::Run,
     ticket.Cancel();
   }
 
+  // Right before dispatch. The caller is there to be asked: the scheduler does
+  // not call this together with or after OnUnitDone.
   bool CallerGone() ABSL_LOCKS_EXCLUDED(mu_) {
-    // Held while the caller is asked: it may not go before on_done has run, and
-    // that comes after `completed_`.
-    absl::MutexLock lock(&mu_);
-    if (completed_ || !stop_.ok()) return true;
+    {
+      absl::MutexLock lock(&mu_);
+      if (!stop_.ok()) return true;
+    }
     return caller_gone_ != nullptr && caller_gone_();
   }
 
@@ -214,13 +216,8 @@ class Pipeline::RunImpl final : public Pipeline::Run,
   }
 
   // The end of the chain.
-  void Complete(absl::StatusOr<v1::DecideResponse> result)
-      ABSL_LOCKS_EXCLUDED(mu_) {
+  void Complete(absl::StatusOr<v1::DecideResponse> result) {
     const auto self = shared_from_this();
-    {
-      absl::MutexLock lock(&mu_);
-      completed_ = true;
-    }
     if (!result.ok()) {
       const absl::Status seen = ClientStatus(result.status());
       if (ReasonOf(seen) == v1::ErrorReason::INTERNAL) {
@@ -242,7 +239,7 @@ class Pipeline::RunImpl final : public Pipeline::Run,
   const absl::Time deadline_;
 
   absl::AnyInvocable<absl::StatusOr<json::Value>() &&> decode_;
-  absl::AnyInvocable<bool()> caller_gone_ ABSL_GUARDED_BY(mu_);
+  absl::AnyInvocable<bool()> caller_gone_;
   absl::AnyInvocable<void(absl::StatusOr<v1::DecideResponse>) &&> on_done_;
   std::optional<RequestSlot> slot_;
   std::unique_ptr<Decision> decision_;
@@ -252,7 +249,6 @@ class Pipeline::RunImpl final : public Pipeline::Run,
 
   absl::Mutex mu_;
   absl::Status stop_ ABSL_GUARDED_BY(mu_);  // Not OK: the run is to end so.
-  bool completed_ ABSL_GUARDED_BY(mu_) = false;
   int ended_submissions_ ABSL_GUARDED_BY(mu_) = 0;
   // Of the unit that waits or runs, once Submit has returned it.
   std::optional<Ticket> ticket_ ABSL_GUARDED_BY(mu_);

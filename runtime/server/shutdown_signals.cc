@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <cstdint>
-#include <utility>
 
 #include "runtime/base/logging.h"
 #include "runtime/base/status_macros.h"
@@ -71,23 +70,19 @@ void ShutdownSignals::Run() {
 }
 
 void ShutdownSignals::Take(int signal) {
-  bool deferred;
-  bool second;
-  {
-    absl::MutexLock lock(&mu_);
-    deferred = deferred_;
-    second = std::exchange(received_, true);
-  }
   const char* const name = signal == SIGTERM ? "SIGTERM" : "SIGINT";
-  if (second) {
-    LOG(WARNING) << "second signal (" << name << "): ends at once";
-    _exit(1);
-  }
-  if (!deferred) {
+  absl::MutexLock lock(&mu_);
+  // A process that ends holds mu_, so that Defer and Await do not go on.
+  if (!deferred_) {
     LOG(INFO) << name << " before the worker was ready: ends";
     _exit(0);
   }
+  if (received_) {
+    LOG(WARNING) << "second signal (" << name << "): ends at once";
+    _exit(1);
+  }
   LOG(INFO) << name << ": shutting down";
+  received_ = true;
 }
 
 }  // namespace omni

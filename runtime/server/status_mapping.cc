@@ -35,11 +35,16 @@ grpc::StatusCode CodeOf(absl::StatusCode code) {
   }
 }
 
+// Every byte of a trailer may take three on the wire, and a client gives up at
+// 8 KiB, with an error of its own.
+constexpr size_t kMaxMessageBytes = 1024;
+
 bool CanBeSent(const absl::Status& status, const google::rpc::ErrorInfo& info) {
   for (const auto& [key, value] : info.metadata()) {
     if (!IsValidUtf8(value)) return false;
   }
-  return IsValidUtf8(std::string(status.message()));
+  return status.message().size() <= kMaxMessageBytes &&
+         IsValidUtf8(std::string(status.message()));
 }
 
 }  // namespace

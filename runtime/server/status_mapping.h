@@ -13,8 +13,8 @@
 namespace omni {
 
 // The status that a client may see. A RequestError stays as it is. Anything
-// else becomes the RequestError INTERNAL with a fixed text, and so does a
-// RequestError whose text is not valid UTF-8, which could not be sent.
+// else becomes the RequestError INTERNAL with a fixed text, and so does what
+// could not be sent: text that is not valid UTF-8, or a message above 1 KiB.
 absl::Status ClientStatus(const absl::Status& status);
 
 // `status` with its code, its message and, as status details, a serialized

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
@@ -89,6 +91,16 @@ TEST(StatusMappingTest, TextThatCannotBeSentBecomesInternal) {
   EXPECT_THAT(ClientStatus(RequestError(v1::ErrorReason::BAD_STATE, "text",
                                         {.question = "\xFF"})),
               HasReason(v1::ErrorReason::INTERNAL));
+}
+
+TEST(StatusMappingTest, AMessageTooLongForATrailerBecomesInternal) {
+  const absl::Status reason = RequestError(v1::ErrorReason::BAD_STATE, "text");
+  absl::Status status(reason.code(), std::string(1025, 'x'));
+  reason.ForEachPayload(
+      [&status](absl::string_view url, const absl::Cord& payload) {
+        status.SetPayload(url, payload);
+      });
+  EXPECT_THAT(ClientStatus(status), HasReason(v1::ErrorReason::INTERNAL));
 }
 
 TEST(StatusMappingTest, PushbackFollowsTheReason) {

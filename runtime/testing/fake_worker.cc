@@ -28,6 +28,9 @@ absl::Status Commit(Fault fault) {
       throw std::runtime_error("secret cause");
     case Fault::kExecutorFailed:
       return RequestError(v1::ErrorReason::EXECUTOR_FAILED, "device lost");
+    case Fault::kLongError:
+      return RequestError(v1::ErrorReason::BAD_STATE,
+                          std::string(9 << 10, 'x'));
     case Fault::kBadUtf8:
       return absl::OkStatus();
   }
@@ -38,7 +41,7 @@ absl::Status Commit(Fault fault) {
 
 void FakeWorkerControl::Hold(Step step) {
   absl::MutexLock lock(&mu_);
-  held_[step] = true;
+  held_.insert(step);
 }
 
 void FakeWorkerControl::ReleaseAll() {
@@ -48,7 +51,7 @@ void FakeWorkerControl::ReleaseAll() {
 
 void FakeWorkerControl::Release(Step step, const std::string& request) {
   absl::MutexLock lock(&mu_);
-  released_[{step, request}] = true;
+  released_.insert({step, request});
 }
 
 void FakeWorkerControl::Inject(Step step, const std::string& request,
@@ -60,13 +63,17 @@ void FakeWorkerControl::Inject(Step step, const std::string& request,
 void FakeWorkerControl::AwaitReached(Step step, const std::string& request) {
   absl::MutexLock lock(&mu_);
   const Key key = {step, request};
-  const auto reached = [&] { return reached_.count(key) > 0; };
+  const auto reached = [&] {
+    mu_.AssertHeld();
+    return reached_.count(key) > 0;
+  };
   mu_.Await(When(&reached));
 }
 
 void FakeWorkerControl::AwaitStarted(const std::string& unit) {
   absl::MutexLock lock(&mu_);
   const auto started = [&] {
+    mu_.AssertHeld();
     return std::find(started_.begin(), started_.end(), unit) != started_.end();
   };
   mu_.Await(When(&started));
@@ -75,6 +82,7 @@ void FakeWorkerControl::AwaitStarted(const std::string& unit) {
 void FakeWorkerControl::AwaitNoUnitOf(const std::string& request) {
   absl::MutexLock lock(&mu_);
   const auto none = [&] {
+    mu_.AssertHeld();
     const auto found = units_of_.find(request);
     return found == units_of_.end() || found->second == 0;
   };
@@ -84,10 +92,16 @@ void FakeWorkerControl::AwaitNoUnitOf(const std::string& request) {
 void FakeWorkerControl::AwaitUnitOf(const std::string& request) {
   absl::MutexLock lock(&mu_);
   const auto some = [&] {
+    mu_.AssertHeld();
     const auto found = units_of_.find(request);
     return found != units_of_.end() && found->second > 0;
   };
   mu_.Await(When(&some));
+}
+
+bool FakeWorkerControl::reached(Step step, const std::string& request) const {
+  absl::MutexLock lock(&mu_);
+  return reached_.count({step, request}) > 0;
 }
 
 std::vector<std::string> FakeWorkerControl::started() const {
@@ -125,8 +139,9 @@ absl::Status FakeWorkerControl::Pass(Step step, const std::string& request) {
   {
     absl::MutexLock lock(&mu_);
     const Key key = {step, request};
-    reached_[key] = true;
+    reached_.insert(key);
     const auto open = [&] {
+      mu_.AssertHeld();
       return held_.count(step) == 0 || released_.count(key) > 0;
     };
     mu_.Await(When(&open));

@@ -3,9 +3,10 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
-#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -25,6 +26,7 @@ enum class Fault {
   kError,           // INTERNAL with the text "secret cause".
   kThrow,           // An exception with the text "secret cause".
   kExecutorFailed,  // The RequestError EXECUTOR_FAILED.
+  kLongError,       // A RequestError, BAD_STATE, with a text of 9 KiB.
   kBadUtf8,         // kFinish alone: a response that is not valid UTF-8.
 };
 
@@ -54,6 +56,9 @@ class FakeWorkerControl {
   // Wait until a unit of a request exists, waiting or running.
   void AwaitUnitOf(const std::string& request) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Whether a request has come to a step.
+  bool reached(Step step, const std::string& request) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Units in the order of their start.
   std::vector<std::string> started() const ABSL_LOCKS_EXCLUDED(mu_);
   // The most units that ran at a time.
@@ -87,9 +92,9 @@ class FakeWorkerControl {
   void NoteExecutorThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable absl::Mutex mu_;
-  std::map<Step, bool> held_ ABSL_GUARDED_BY(mu_);
-  std::map<Key, bool> released_ ABSL_GUARDED_BY(mu_);
-  std::map<Key, bool> reached_ ABSL_GUARDED_BY(mu_);
+  std::set<Step> held_ ABSL_GUARDED_BY(mu_);
+  std::set<Key> released_ ABSL_GUARDED_BY(mu_);
+  std::set<Key> reached_ ABSL_GUARDED_BY(mu_);
   std::map<Key, Fault> faults_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> started_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, int> units_of_ ABSL_GUARDED_BY(mu_);
