@@ -1,15 +1,15 @@
-// Reads the reference data, when there is any: OMNI_REFERENCE_DATA names its
-// folder.
+// Reads the reference data, where there is any.
 
-#include <cstdlib>
-#include <fstream>
+#include "runtime/testing/reference_data.h"
+
 #include <sstream>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/json/json_file.h"
 #include "runtime/json/reader.h"
 #include "runtime/json/render.h"
 #include "runtime/json/system_one.h"
@@ -22,31 +22,19 @@ using ::omni::testing::IsOkAndHolds;
 
 constexpr Dialect kDialects[] = {Dialect::kStrict, Dialect::kLaya};
 
-class ReferenceDataTest : public ::testing::Test {
+class ReferenceDataTest : public omni::testing::ReferenceDataTest {
  protected:
-  void SetUp() override {
-    // Nothing changes the environment of a test.
-    const char* folder =
-        std::getenv("OMNI_REFERENCE_DATA");  // NOLINT(concurrency-mt-unsafe)
-    if (folder == nullptr) GTEST_SKIP() << "OMNI_REFERENCE_DATA is not set";
-    folder_ = folder;
+  std::string Text(const std::string& name) const {
+    const absl::StatusOr<std::string> text = ReadFile(Path(name), 1 << 24);
+    EXPECT_OK(text);
+    return text.value_or("");
   }
-
-  std::string ReadFile(const std::string& name) const {
-    std::ifstream file(absl::StrCat(folder_, "/", name));
-    EXPECT_TRUE(file.good()) << name;
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-
-  std::string folder_;
 };
 
 TEST_F(ReferenceDataTest, RendersStatesAsTheModelSawThem) {
   for (const Dialect dialect : kDialects) {
     ASSERT_OK_AND_ASSIGN(const Value cases,
-                         Read(ReadFile("laya-golden/serialization_cases.json"),
+                         Read(Text("laya-golden/serialization_cases.json"),
                               {.dialect = dialect}));
     ASSERT_FALSE(cases.array().empty());
     for (const Value& c : cases.array()) {
@@ -59,9 +47,8 @@ TEST_F(ReferenceDataTest, RendersStatesAsTheModelSawThem) {
 }
 
 TEST_F(ReferenceDataTest, RendersStatesOfDecisionsAsTheModelSawThem) {
-  ASSERT_OK_AND_ASSIGN(
-      const Value cases,
-      Read(ReadFile("laya-golden/typed_decisions_cases.json")));
+  ASSERT_OK_AND_ASSIGN(const Value cases,
+                       Read(Text("laya-golden/typed_decisions_cases.json")));
   ASSERT_FALSE(cases.array().empty());
   for (const Value& c : cases.array()) {
     EXPECT_EQ(Render(*c.Find("state"), Dialect::kLaya),
@@ -89,7 +76,7 @@ Value TrueBeforeFalse(Value value) {
 }
 
 TEST_F(ReferenceDataTest, RequestsSurviveTheTypedForm) {
-  std::istringstream lines(ReadFile("request-load/requests.jsonl"));
+  std::istringstream lines(Text("request-load/requests.jsonl"));
   int requests = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.empty()) continue;

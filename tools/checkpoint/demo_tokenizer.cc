@@ -11,22 +11,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "runtime/json/render.h"
+#include "workers/model/qwen3_5/split_pattern.h"
 
 namespace omni {
 namespace {
 
 constexpr int kMergeCount = 240;
-
-// Alternatives in the order in which they are tried: contractions, words with
-// their marks, single digits, punctuation, line ends, white space.
-constexpr std::string_view kPattern =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-    "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+"
-    "|\\p{N}"
-    "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*"
-    "|\\s*[\\r\\n]+"
-    "|\\s+(?!\\S)"
-    "|\\s+";
 
 constexpr std::string_view kAddedTokens[] = {
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"};
@@ -178,7 +168,7 @@ std::string DemoTokenizerJson() {
       "    %s]},\n"
       "  \"post_processor\": %s,\n"
       "  \"decoder\": %s,\n",
-      Quoted(kPattern), kByteLevel, kByteLevel, kByteLevel);
+      Quoted(qwen3_5::kSplitPattern), kByteLevel, kByteLevel, kByteLevel);
   absl::StrAppendFormat(
       &text,
       "  \"model\": {\n"

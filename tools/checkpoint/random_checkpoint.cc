@@ -11,9 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/json/json_file.h"
 #include "tools/checkpoint/demo_tokenizer.h"
 #include "tools/checkpoint/shapes.h"
-#include "workers/model/json_file.h"
 #include "workers/model/qwen3_5/tensors.h"
 #include "workers/model/safetensors_writer.h"
 

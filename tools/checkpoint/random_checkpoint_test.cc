@@ -9,9 +9,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/json/json_file.h"
 #include "runtime/testing/status_matchers.h"
 #include "workers/model/checkpoint.h"
-#include "workers/model/json_file.h"
 #include "workers/model/qwen3_5/config.h"
 #include "workers/model/qwen3_5/reference.h"
 #include "workers/model/qwen3_5/tensors.h"

@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/json/json_file.h"
 #include "runtime/testing/status_matchers.h"
-#include "workers/model/json_file.h"
 #include "workers/model/qwen3_5/tensors.h"
 
 namespace omni {

@@ -10,11 +10,11 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/json/json_file.h"
 #include "runtime/json/reader.h"
 #include "runtime/testing/status_matchers.h"
 #include "workers/cua_s1/testing/fake_decoder.h"
 #include "workers/cua_s1/testing/test_worker.h"
-#include "workers/model/json_file.h"
 #include "workers/model/testing/fake_weights.h"
 
 namespace omni::cua_s1 {

@@ -3,8 +3,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/json/json_file.h"
 #include "runtime/json/value.h"
-#include "workers/model/json_file.h"
 
 namespace omni {
 namespace {

@@ -1,8 +1,7 @@
 #include "workers/model/tokenizer.h"
 
 #include <algorithm>
-#include <fstream>
-#include <ios>
+#include <cstdint>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -10,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/json/json_file.h"
 #include "runtime/json/reader.h"
 #include "runtime/json/value.h"
 #include "workers/model/tokenizer/fields.h"
@@ -21,23 +21,7 @@ namespace {
 using tokenizer::AddedToken;
 
 // Published files have at most 33 MB.
-constexpr std::streamoff kMaxFileBytes = std::streamoff{1} << 28;
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return absl::NotFoundError("cannot be opened");
-  const std::streamoff size = file.tellg();
-  if (size < 0 || size > kMaxFileBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("is no file of at most %d bytes", kMaxFileBytes));
-  }
-  std::string text(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size)) {
-    return absl::InvalidArgumentError("cannot be read to its end");
-  }
-  return text;
-}
+constexpr int64_t kMaxFileBytes = int64_t{1} << 28;
 
 // Every added token keeps its id of the vocabulary and has none of another.
 absl::Status CheckIds(const std::vector<AddedToken>& tokens,
@@ -64,15 +48,14 @@ absl::Status CheckIds(const std::vector<AddedToken>& tokens,
 
 absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::FromFile(
     const std::string& path) {
-  const auto with_path = [&path](const absl::Status& status) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFileBytes));
+  absl::StatusOr<std::unique_ptr<const Tokenizer>> tokenizer = FromJson(text);
+  if (!tokenizer.ok()) {
     return absl::Status(
-        status.code(),
-        absl::StrFormat("%s: %s", path, std::string(status.message())));
-  };
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return with_path(text.status());
-  absl::StatusOr<std::unique_ptr<const Tokenizer>> tokenizer = FromJson(*text);
-  if (!tokenizer.ok()) return with_path(tokenizer.status());
+        tokenizer.status().code(),
+        absl::StrFormat("%s: %s", path,
+                        std::string(tokenizer.status().message())));
+  }
   return tokenizer;
 }
 

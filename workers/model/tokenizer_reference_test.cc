@@ -3,9 +3,6 @@
 // Qwen3.5; tests that need one that is not set are skipped.
 
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,15 +11,17 @@
 #include "absl/strings/numbers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/json/reader.h"
 #include "runtime/json/value.h"
+#include "runtime/testing/reference_data.h"
 #include "runtime/testing/status_matchers.h"
+#include "workers/model/qwen3_5/split_pattern.h"
 #include "workers/model/tokenizer.h"
 #include "workers/model/tokenizer/test_file.h"
 
 namespace omni {
 namespace {
 
+using ReferenceDataTest = testing::ReferenceDataTest;
 using Ids = std::vector<uint32_t>;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -37,40 +36,16 @@ Ids ReadIds(const json::Value& value) {
   return ids;
 }
 
-const char* Environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr || *value == '\0' ? nullptr : value;
-}
-
-json::Value ReadJsonFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  absl::StatusOr<json::Value> value = json::Read(text);
-  EXPECT_OK(value) << path;
-  return value.value_or(json::Value(json::Object()));
-}
-
-class ReferenceDataTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const char* const folder = Environment("OMNI_REFERENCE_DATA");
-    if (folder == nullptr) GTEST_SKIP() << "OMNI_REFERENCE_DATA is not set";
-    folder_ = folder;
-  }
-
-  std::string folder_;
-};
-
 TEST_F(ReferenceDataTest, ModernBertIdsAreTheRecordedOnes) {
   ASSERT_OK_AND_ASSIGN(
       const auto tokenizer,
-      Tokenizer::FromFile(folder_ + "/modernbert-tokenizer/tokenizer.json"));
+      Tokenizer::FromFile(Path("modernbert-tokenizer/tokenizer.json")));
   EXPECT_EQ(tokenizer->vocabulary_size(), 50368);
   EXPECT_EQ(tokenizer->split_pattern(), "");
   EXPECT_EQ(tokenizer->TokenId("[MASK]"), 50284);
 
   const json::Value recorded =
-      ReadJsonFile(folder_ + "/modernbert-tokenizer/cases.json");
+      testing::MustReadJsonFile(Path("modernbert-tokenizer/cases.json"));
   const json::Array& cases = recorded.Find("cases")->array();
   ASSERT_EQ(cases.size(), 39);
   for (const json::Value& c : cases) {
@@ -98,7 +73,7 @@ TEST_F(ReferenceDataTest, ModernBertIdsAreTheRecordedOnes) {
 TEST_F(ReferenceDataTest, ModernBertTemplateGoesAroundTheText) {
   ASSERT_OK_AND_ASSIGN(
       const auto tokenizer,
-      Tokenizer::FromFile(folder_ + "/modernbert-tokenizer/tokenizer.json"));
+      Tokenizer::FromFile(Path("modernbert-tokenizer/tokenizer.json")));
   EXPECT_THAT(tokenizer->Encode("Hello world", {.add_special_tokens = true}),
               testing::IsOkAndHolds(ElementsAre(50281, 12092, 1533, 50282)));
 }
@@ -107,8 +82,8 @@ TEST_F(ReferenceDataTest, ModernBertTemplateGoesAroundTheText) {
 // that has every piece with one id as an entry, and merges for those with more,
 // gives the recorded ids only if the text is cut into exactly these pieces.
 TEST_F(ReferenceDataTest, QwenPromptsAreCutIntoTheRecordedPieces) {
-  const json::Value recorded =
-      ReadJsonFile(folder_ + "/open-jev-golden/qwen35_token_pieces.json");
+  const json::Value recorded = testing::MustReadJsonFile(
+      Path("open-jev-golden/qwen35_token_pieces.json"));
   tokenizer::TestFile file;
   file.Set("normalizer", R"({"type": "NFC"})")
       .Set("pre_tokenizer", tokenizer::Qwen35PreTokenizer())
@@ -157,8 +132,9 @@ class Qwen35Test : public ::testing::Test {
  protected:
   // Loaded once for all tests.
   static void SetUpTestSuite() {
-    const char* const path = Environment("OMNI_QWEN35_TOKENIZER");
-    if (path == nullptr) return;
+    const std::string path =
+        testing::EnvironmentVariable("OMNI_QWEN35_TOKENIZER");
+    if (path.empty()) return;
     ASSERT_OK_AND_ASSIGN(tokenizer_, Tokenizer::FromFile(path));
   }
   static void TearDownTestSuite() { tokenizer_.reset(); }
@@ -194,7 +170,7 @@ constexpr std::string_view kVerdict =
     "\nIs this proposed answer correct? Answer Yes or No.";
 
 TEST_F(Qwen35Test, KnownIdsAreInTheFile) {
-  EXPECT_EQ(tokenizer_->split_pattern(), tokenizer::kQwen35Pattern);
+  EXPECT_EQ(tokenizer_->split_pattern(), qwen3_5::kSplitPattern);
   EXPECT_GE(tokenizer_->vocabulary_size(), 248070);
   EXPECT_EQ(tokenizer_->TokenId("<|endoftext|>"), 248044);
   EXPECT_EQ(tokenizer_->TokenId("<|im_start|>"), 248045);
@@ -251,10 +227,11 @@ TEST_F(Qwen35Test, PromptsHaveTheirPublishedIds) {
 }
 
 TEST_F(Qwen35Test, PromptOfCuaS1HasItsRecordedIds) {
-  const char* const folder = Environment("OMNI_REFERENCE_DATA");
-  if (folder == nullptr) GTEST_SKIP() << "OMNI_REFERENCE_DATA is not set";
-  const json::Value recorded = ReadJsonFile(
-      std::string(folder) + "/cua-s1-golden/cua_s1_4b_text_case.json");
+  const std::string folder =
+      testing::EnvironmentVariable("OMNI_REFERENCE_DATA");
+  if (folder.empty()) GTEST_SKIP() << "OMNI_REFERENCE_DATA is not set";
+  const json::Value recorded = testing::MustReadJsonFile(
+      folder + "/cua-s1-golden/cua_s1_4b_text_case.json");
   const Ids ids = ReadIds(*recorded.Find("input_ids"));
   ASSERT_EQ(ids.size(), 761);
   EXPECT_THAT(tokenizer_->Encode(recorded.Find("prompt_text")->string(), {}),

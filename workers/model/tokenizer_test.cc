@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/testing/status_matchers.h"
+#include "workers/model/qwen3_5/split_pattern.h"
 #include "workers/model/tokenizer/test_file.h"
 
 namespace omni {
@@ -44,7 +45,7 @@ TEST(TokenizerTest, StepsFollowTheOrderOfTheFile) {
   EXPECT_THAT(tokenizer->Encode("A   b", {}),
               IsOkAndHolds(ElementsAre(32, 302, 300)));
   EXPECT_THAT(tokenizer->Encode("", {}), IsOkAndHolds(IsEmpty()));
-  EXPECT_EQ(tokenizer->split_pattern(), tokenizer::kQwen35Pattern);
+  EXPECT_EQ(tokenizer->split_pattern(), qwen3_5::kSplitPattern);
   EXPECT_EQ(tokenizer->vocabulary_size(), 403);
 }
 

@@ -1,8 +1,6 @@
 // Compares with the ids that tools/golden/make_tokenizer_golden.py recorded.
 
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,9 +12,9 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/json/reader.h"
 #include "runtime/json/render.h"
 #include "runtime/json/value.h"
+#include "runtime/testing/reference_data.h"
 #include "runtime/testing/status_matchers.h"
 #include "workers/model/tokenizer.h"
 
@@ -27,12 +25,8 @@ using Ids = std::vector<uint32_t>;
 
 constexpr size_t kStrings = 2000;
 
-json::Value ReadJsonFile(const std::string& name) {
-  std::ifstream file("tests/golden/tokenizer/" + name, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  absl::StatusOr<json::Value> value = json::Read(text);
-  EXPECT_OK(value) << name;
-  return value.value_or(json::Value(json::Object()));
+json::Value Recorded(const std::string& name) {
+  return testing::MustReadJsonFile("tests/golden/tokenizer/" + name);
 }
 
 uint32_t ToNumber(absl::string_view digits) {
@@ -103,8 +97,8 @@ std::string Variant(json::Value base, const json::Value& sections) {
 }
 
 TEST(TokenizerGoldenTest, IdsAreTheRecordedOnesInEveryVariant) {
-  const json::Value base = ReadJsonFile("tokenizer.json");
-  const json::Value cases = ReadJsonFile("cases.json");
+  const json::Value base = Recorded("tokenizer.json");
+  const json::Value cases = Recorded("cases.json");
   std::vector<std::string> strings;
   for (const json::Value& parts : cases.Find("strings")->array()) {
     strings.push_back(Joined(parts));

@@ -8,8 +8,8 @@
 #include "absl/strings/str_format.h"
 #include "runtime/base/request_error.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/json/json_file.h"
 #include "runtime/json/render.h"
-#include "workers/model/json_file.h"
 
 namespace omni::qwen3_5 {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/json/json_file.h"
 #include "runtime/testing/status_matchers.h"
-#include "workers/model/json_file.h"
 
 namespace omni::qwen3_5 {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/json/json_file.h"
 #include "runtime/json/value.h"
-#include "workers/model/json_file.h"
 
 namespace omni::qwen3_5 {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/json/json_file.h"
 #include "runtime/json/value.h"
-#include "workers/model/json_file.h"
 #include "workers/model/qwen3_5/tensors.h"
 
 namespace omni::qwen3_5 {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/json/json_file.h"
 #include "runtime/testing/status_matchers.h"
-#include "workers/model/json_file.h"
 #include "workers/model/qwen3_5/formula_weights.h"
 #include "workers/model/safetensors_writer.h"
 

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/json/reader.h"
 #include "runtime/json/render.h"
+#include "workers/model/qwen3_5/split_pattern.h"
 #include "workers/model/tokenizer/pre_tokenizer.h"
 
 namespace omni::tokenizer {
@@ -45,10 +46,6 @@ void SetMember(json::Object* object, std::string_view key, json::Value value) {
 
 }  // namespace
 
-const char kQwen35Pattern[] =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
-    R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
 std::string Qwen35PreTokenizer() {
   return absl::StrFormat(
       R"({"type": "Sequence", "pretokenizers": [
@@ -56,7 +53,7 @@ std::string Qwen35PreTokenizer() {
            "behavior": "Isolated", "invert": false},
           {"type": "ByteLevel", "add_prefix_space": false,
            "trim_offsets": false, "use_regex": false}]})",
-      json::Escape(kQwen35Pattern));
+      json::Escape(qwen3_5::kSplitPattern));
 }
 
 TestFile::TestFile() {

@@ -48,8 +48,7 @@ class TestFile {
   uint32_t next_prefix_ = kFirstPrefixId;
 };
 
-// Qwen3.5's pattern, and the pre-tokenizer that its files have.
-extern const char kQwen35Pattern[];
+// The pre-tokenizer that Qwen3.5's files have.
 std::string Qwen35PreTokenizer();
 
 }  // namespace omni::tokenizer

@@ -1,5 +1,5 @@
-#ifndef OMNI_WORKERS_MODEL_JSON_FILE_H_
-#define OMNI_WORKERS_MODEL_JSON_FILE_H_
+#ifndef OMNI_RUNTIME_JSON_JSON_FILE_H_
+#define OMNI_RUNTIME_JSON_JSON_FILE_H_
 
 #include <cstdint>
 #include <optional>
@@ -41,4 +41,4 @@ std::optional<double> DoubleOf(const json::Value& value);
 
 }  // namespace omni
 
-#endif  // OMNI_WORKERS_MODEL_JSON_FILE_H_
+#endif  // OMNI_RUNTIME_JSON_JSON_FILE_H_

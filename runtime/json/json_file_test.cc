@@ -1,4 +1,4 @@
-#include "workers/model/json_file.h"
+#include "runtime/json/json_file.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
