@@ -28,16 +28,17 @@ constexpr const char* kFiles[] = {"config.json", "cua_s1_export.json",
 constexpr char kDemo[] = "tools/checkpoint/demo";
 constexpr int64_t kMaxDemoBytes = 4'000'000;
 
+absl::StatusOr<std::string> ReadIn(std::string folder, const char* name) {
+  return ReadFile(folder.append("/").append(name), kMaxDemoBytes);
+}
+
 TEST(RandomCheckpointTest, DemoIsWhatTheToolWrites) {
   const std::string folder = ::testing::TempDir() + "/again";
   ASSERT_OK(WriteRandomCheckpoint("demo", 1, folder));
   int64_t size = 0;
-  for (const std::string name : kFiles) {
-    ASSERT_OK_AND_ASSIGN(const std::string written,
-                         ReadFile(folder + "/" + name, kMaxDemoBytes));
-    ASSERT_OK_AND_ASSIGN(
-        const std::string kept,
-        ReadFile(std::string(kDemo) + "/" + name, kMaxDemoBytes));
+  for (const char* name : kFiles) {
+    ASSERT_OK_AND_ASSIGN(const std::string written, ReadIn(folder, name));
+    ASSERT_OK_AND_ASSIGN(const std::string kept, ReadIn(kDemo, name));
     EXPECT_TRUE(written == kept) << name;
     size += static_cast<int64_t>(kept.size());
   }
@@ -71,13 +72,13 @@ std::vector<uint32_t> Prompt(uint32_t number) {
   return ids;
 }
 
-// |a - b| / |b| of one row; b is zero before the first layer.
-double Change(const qwen3_5::Matrix& a, const qwen3_5::Matrix& b, int64_t row) {
+// |after - before| / |before|.
+double Change(absl::Span<const double> after, absl::Span<const double> before) {
   double change = 0;
   double size = 0;
-  for (int64_t i = 0; i < a.columns(); ++i) {
-    change += (a.at(row, i) - b.at(row, i)) * (a.at(row, i) - b.at(row, i));
-    size += b.at(row, i) * b.at(row, i);
+  for (size_t i = 0; i < before.size(); ++i) {
+    change += (after[i] - before[i]) * (after[i] - before[i]);
+    size += before[i] * before[i];
   }
   return std::sqrt(change / size);
 }
@@ -117,62 +118,65 @@ class DemoTest : public ::testing::Test {
 };
 
 TEST_F(DemoTest, EveryLayerChangesTheResidualVisibly) {
-  ASSERT_OK_AND_ASSIGN(const auto trace, decoder_->Run(Prompt(1)));
+  const std::vector<uint32_t> prompt = Prompt(1);
+  ASSERT_OK_AND_ASSIGN(const auto trace, decoder_->Run(prompt));
   const int64_t last = trace.final_norm.rows() - 1;
-  const qwen3_5::Matrix* before = nullptr;
+  const int64_t width = trace.final_norm.columns();
+  const auto embedded = embedding_.begin() + prompt.back() * width;
+  std::vector<double> before(embedded, embedded + width);
   for (const auto& layer : trace.layers) {
-    if (before != nullptr) {
-      EXPECT_GT(Change(layer.after_mixer, *before, last), 0.2);
-    }
+    const absl::Span<const double> mixed = layer.after_mixer.row(last);
+    const absl::Span<const double> after = layer.after_mlp.row(last);
+    EXPECT_GT(Change(mixed, before), 0.2);
+    EXPECT_GT(Change(after, mixed), 0.2);
+    before.assign(after.begin(), after.end());
   }
+}
 
-  TEST_F(DemoTest, AnswersDependOnThePromptAndAreNotCertain) {
-    constexpr int kOptions = 4;
-    std::set<int64_t> choices;
-    for (uint32_t number = 0; number < 8; ++number) {
-      ASSERT_OK_AND_ASSIGN(const auto trace, decoder_->Run(Prompt(number)));
-      const std::vector<double> letters =
-          Letters(trace.final_norm.row(trace.final_norm.rows() - 1), kOptions);
-      const auto best = std::max_element(letters.begin(), letters.end());
-      EXPECT_LT(*best, 0.999);
-      EXPECT_GT(*best, 0.3);
-      choices.insert(best - letters.begin());
-    }
-    EXPECT_GE(choices.size(), 2);
+TEST_F(DemoTest, AnswersDependOnThePromptAndAreNotCertain) {
+  constexpr int kOptions = 4;
+  std::set<int64_t> choices;
+  for (uint32_t number = 0; number < 8; ++number) {
+    ASSERT_OK_AND_ASSIGN(const auto trace, decoder_->Run(Prompt(number)));
+    const std::vector<double> letters =
+        Letters(trace.final_norm.row(trace.final_norm.rows() - 1), kOptions);
+    const auto best = std::max_element(letters.begin(), letters.end());
+    EXPECT_LT(*best, 0.999);
+    EXPECT_GT(*best, 0.3);
+    choices.insert(best - letters.begin());
   }
+  EXPECT_GE(choices.size(), 2);
+}
 
-  TEST(RandomCheckpointTest, MarkerSaysThatTheModelIsUntrained) {
-    ASSERT_OK_AND_ASSIGN(
-        const json::Value marker,
-        ReadJsonFile(std::string(kDemo) + "/cua_s1_export.json"));
-    EXPECT_EQ(marker.Find("format")->string(), "cua-s1-text-merged/1");
-    for (const char* key : {"request_model", "response_model", "notice"}) {
-      EXPECT_THAT(marker.Find(key)->string(), HasSubstr("untrained")) << key;
-    }
+TEST(RandomCheckpointTest, MarkerSaysThatTheModelIsUntrained) {
+  ASSERT_OK_AND_ASSIGN(
+      const json::Value marker,
+      ReadJsonFile(std::string(kDemo) + "/cua_s1_export.json"));
+  EXPECT_EQ(marker.Find("format")->string(), "cua-s1-text-merged/1");
+  for (const char* key : {"request_model", "response_model", "notice"}) {
+    EXPECT_THAT(marker.Find(key)->string(), HasSubstr("untrained")) << key;
   }
+}
 
-  TEST(RandomCheckpointTest, SeedDecidesTheWeights) {
-    const std::string folder = ::testing::TempDir() + "/seed";
-    ASSERT_OK(WriteRandomCheckpoint("demo", 2, folder));
-    ASSERT_OK_AND_ASSIGN(
-        const std::string other,
-        ReadFile(folder + "/model.safetensors", kMaxDemoBytes));
-    ASSERT_OK_AND_ASSIGN(
-        const std::string demo,
-        ReadFile(std::string(kDemo) + "/model.safetensors", kMaxDemoBytes));
-    EXPECT_EQ(other.size(), demo.size());
-    EXPECT_NE(other, demo);
-  }
+TEST(RandomCheckpointTest, SeedDecidesTheWeights) {
+  const std::string folder = ::testing::TempDir() + "/seed";
+  ASSERT_OK(WriteRandomCheckpoint("demo", 2, folder));
+  ASSERT_OK_AND_ASSIGN(const std::string other,
+                       ReadIn(folder, "model.safetensors"));
+  ASSERT_OK_AND_ASSIGN(const std::string demo,
+                       ReadIn(kDemo, "model.safetensors"));
+  EXPECT_EQ(other.size(), demo.size());
+  EXPECT_NE(other, demo);
+}
 
-  TEST(RandomCheckpointTest, NamesWhatIsWrong) {
-    EXPECT_THAT(
-        WriteRandomCheckpoint("huge", 1, ::testing::TempDir() + "/x"),
-        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("huge")));
-    const std::string file = ::testing::TempDir() + "/file";
-    ASSERT_OK(WriteFile(file, ""));
-    EXPECT_THAT(WriteRandomCheckpoint("demo", 1, file + "/folder"),
-                StatusIs(absl::StatusCode::kUnknown, StartsWith(file)));
-  }
+TEST(RandomCheckpointTest, NamesWhatIsWrong) {
+  EXPECT_THAT(WriteRandomCheckpoint("huge", 1, ::testing::TempDir() + "/x"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("huge")));
+  const std::string file = ::testing::TempDir() + "/file";
+  ASSERT_OK(WriteFile(file, ""));
+  EXPECT_THAT(WriteRandomCheckpoint("demo", 1, file + "/folder"),
+              StatusIs(absl::StatusCode::kUnknown, StartsWith(file)));
+}
 
 }  // namespace
 }  // namespace omni

@@ -288,10 +288,9 @@ void SafetensorsFile::Release(std::string_view bytes) const {
   if (bytes.empty()) return;
   // Whole pages; a neighbour's part of the outer ones is merely read again.
   const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t start = begin / page * page;
+  const size_t into_page = reinterpret_cast<uintptr_t>(bytes.data()) % page;
   // Only a hint: when it fails, the pages stay.
-  madvise(reinterpret_cast<void*>(start), begin + bytes.size() - start,
+  madvise(const_cast<char*>(bytes.data()) - into_page, bytes.size() + into_page,
           MADV_DONTNEED);
 }
 
