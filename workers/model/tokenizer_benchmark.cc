@@ -48,7 +48,7 @@ const Tokenizer& SharedTokenizer() {
 void Encode(benchmark::State& state, const std::string& text) {
   const Tokenizer& tokenizer = SharedTokenizer();
   size_t tokens = 0;
-  for (auto unused : state) {
+  while (state.KeepRunning()) {
     absl::StatusOr<std::vector<uint32_t>> ids = tokenizer.Encode(text, {});
     if (!ids.ok()) std::abort();
     tokens = ids->size();

@@ -64,8 +64,12 @@ Ids Expanded(const std::string& compact) {
 
 void SetMember(json::Value* object, const std::string& key, json::Value value) {
   for (json::Member& member : object->object()) {
-    if (member.first == key) member.second = std::move(value);
+    if (member.first == key) {
+      member.second = std::move(value);
+      return;
+    }
   }
+  ADD_FAILURE() << "no member " << key;
 }
 
 json::Value MergesAsStrings(const json::Value& merges) {
