@@ -57,7 +57,7 @@ void LoadMemory(benchmark::State& state, CpuPrecision precision) {
   constexpr double kMiB = 1024.0 * 1024.0;
   double peak = 0;
   int64_t weights = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     int ends[2];
     CHECK(pipe(ends) == 0);
     const auto start = std::chrono::steady_clock::now();

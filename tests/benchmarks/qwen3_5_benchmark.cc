@@ -192,7 +192,7 @@ void Forward(benchmark::State& state, CpuPrecision precision) {
   // Plans and pages of both sides.
   sides->products->RunAll();
   CHECK(sides->decoder->Forward(plan).ok());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     products.push_back(Seconds([&] { sides->products->RunAll(); }));
     forward.push_back(
         Seconds([&] { CHECK(sides->decoder->Forward(plan).ok()); }));
