@@ -77,22 +77,24 @@ absl::Status CheckUnix(const std::string& address) {
 }
 
 absl::Status CheckTcp(const std::string& address) {
-  const absl::Status malformed = absl::InvalidArgumentError(
-      absl::StrFormat("'%s' is neither HOST:PORT nor unix:PATH", address));
+  const auto malformed = [&address] {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("'%s' is neither HOST:PORT nor unix:PATH", address));
+  };
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0) return malformed;
+  if (colon == std::string::npos || colon == 0) return malformed();
   std::string host = address.substr(0, colon);
   const std::string port = address.substr(colon + 1);
   int number = 0;
   if (port.find_first_not_of("0123456789") != std::string::npos ||
       !absl::SimpleAtoi(port, &number) || number > kMaxPort) {
-    return malformed;
+    return malformed();
   }
   if (host.front() == '[') {
-    if (host.back() != ']') return malformed;
+    if (host.back() != ']') return malformed();
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string::npos) {
-    return malformed;
+    return malformed();
   }
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;

@@ -387,7 +387,8 @@ void Pipeline::Stop() {
               DestroyExecutor();
               return true;
             },
-            {}, [&destroyed](absl::StatusOr<bool>) { destroyed.Notify(); })
+            {},
+            [&destroyed](const absl::StatusOr<bool>&) { destroyed.Notify(); })
         .status();
   }();
   // Refused only after a failure, which has destroyed the executor.
