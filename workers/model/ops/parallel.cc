@@ -18,28 +18,34 @@ void omp_set_num_threads(int threads);
 namespace omni::ops {
 namespace {
 
+using Body = absl::FunctionRef<void(int64_t, int)>;
+
+// What a calling thread shares with its workers. One for each calling thread
+// and for all of its loops, so that nothing is initialised while a worker
+// looks.
+//
+// OpenMP orders the caller's and the workers' accesses, but ThreadSanitizer
+// does not see inside its runtime. `next` orders them as well, where it does
+// see: the caller publishes a loop by storing to it, a worker loads it before
+// it reads anything else, and its last access is a step of `next`, which the
+// caller loads after the loop.
 struct Loop {
-  int64_t count;
-  absl::FunctionRef<void(int64_t, int)> body;
-  std::atomic<int64_t> next;
+  std::atomic<int64_t> next{0};
+  int64_t count = 0;
+  const Body* body = nullptr;
 };
-
-// Release and acquire on every step: the first makes what the caller wrote
-// before the loop visible to the workers, the last makes what they wrote
-// visible to the caller. OpenMP promises both as well, but ThreadSanitizer does
-// not see inside its runtime; it does see this chain.
-[[gnu::noinline]] int64_t Next(Loop& loop) {
-  return loop.next.fetch_add(1, std::memory_order_acq_rel);
-}
-
-[[gnu::noinline]] void Drain(Loop& loop, int64_t first, int worker) {
-  for (int64_t i = first; i < loop.count; i = Next(loop)) loop.body(i, worker);
-}
 
 void RunWorker(void* data) {
   Loop& loop = *static_cast<Loop*>(data);
-  const int64_t first = Next(loop);
-  Drain(loop, first, omp_get_thread_num());
+  loop.next.load(std::memory_order_acquire);
+  const int64_t count = loop.count;
+  const Body& body = *loop.body;
+  const int worker = omp_get_thread_num();
+  while (true) {
+    const int64_t i = loop.next.fetch_add(1, std::memory_order_acq_rel);
+    if (i >= count) return;
+    body(i, worker);
+  }
 }
 
 }  // namespace
@@ -55,12 +61,13 @@ void ParallelFor(int threads, int64_t count,
     for (int64_t i = 0; i < count; ++i) body(i, 0);
     return;
   }
-  Loop loop{count, body, 0};
+  thread_local Loop loop;
+  loop.count = count;
+  loop.body = &body;
   loop.next.store(0, std::memory_order_release);
   // Always the full team: libgomp ends and restarts threads when its size
   // changes.
   GOMP_parallel(RunWorker, &loop, static_cast<unsigned>(threads), 0);
-  // Pairs with the last Next of every worker.
   loop.next.load(std::memory_order_acquire);
 }
 
