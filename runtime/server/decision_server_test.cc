@@ -82,9 +82,10 @@ HealthCheckResponse::ServingStatus HealthOf(const ServerHarness& harness,
              : HealthCheckResponse::UNKNOWN;
 }
 
-// Waits until a server with one poller has handled what was cancelled on this
-// connection: it came before the first of these calls, and whatever one turn of
-// polling brings is handled before what the next turn brings.
+// Waits until a server with one poller has handled what was cancelled, or ran
+// out of time in the client, on this connection: it came before the first of
+// these calls, and whatever one turn of polling brings is handled before what
+// the next turn brings.
 void AwaitCancelSeen(v1::CuaS1::Stub& stub) {
   GetInfo(stub);
   GetInfo(stub);
@@ -344,11 +345,11 @@ TEST(DecisionServerTest, CancellingADispatchedUnitLetsItRunOut) {
   harness.control().AwaitUnitOf("second");
   first.Cancel();
   EXPECT_EQ(first.Wait().error_code(), grpc::CANCELLED);
+  AwaitCancelSeen(*stub);
   EXPECT_EQ(harness.pipeline().Info().queue().depth(), 2u);
-  EXPECT_THAT(harness.control().started(), ElementsAre("first/1"));
   harness.control().ReleaseAll();
   EXPECT_TRUE(second.Wait().ok());
-  EXPECT_EQ(harness.control().max_running(), 1);
+  EXPECT_THAT(harness.control().started(), ElementsAre("first/1", "second/q"));
 }
 
 TEST(DecisionServerTest, CancellingDuringPrepareSubmitsNothing) {
@@ -429,6 +430,7 @@ TEST(DecisionServerTest, AClientsDeadlineInAUnitLetsItRunOut) {
                    std::chrono::seconds(2));
   harness.control().AwaitStarted("r/1");
   EXPECT_EQ(call.Wait().error_code(), grpc::DEADLINE_EXCEEDED);
+  AwaitCancelSeen(*stub);
   EXPECT_EQ(harness.pipeline().Info().queue().depth(), 1u);
   harness.control().ReleaseAll();
   harness.AwaitDepth(0);
