@@ -76,8 +76,16 @@ absl::StatusOr<std::unique_ptr<Worker>> Load() {
   ASSIGN_OR_RETURN(std::unique_ptr<const Tokenizer> tokenizer,
                    Tokenizer::FromFile((folder / "tokenizer.json").string()));
   ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> weights, OpenWeights());
-  ASSIGN_OR_RETURN(std::unique_ptr<qwen3_5::CpuDecoder> decoder,
-                   qwen3_5::CpuDecoder::Load(*weights, config, options));
+  absl::StatusOr<std::unique_ptr<qwen3_5::CpuDecoder>> loaded =
+      qwen3_5::CpuDecoder::Load(*weights, config, options);
+  if (!loaded.ok()) {
+    return absl::Status(
+        loaded.status().code(),
+        absl::StrFormat("--checkpoint=%s, --precision=%s, --threads=%d: %s",
+                        FLAGS_checkpoint, FLAGS_precision, FLAGS_threads,
+                        std::string(loaded.status().message())));
+  }
+  std::unique_ptr<qwen3_5::CpuDecoder> decoder = *std::move(loaded);
   Device device{
       .name = "cpu",
       .precision = decoder->operand() == ops::Operand::kBF16 ? "bf16" : "f32",
