@@ -39,6 +39,8 @@ struct LogVoidify {
 
 }  // namespace omni
 
+// Both go on with what the caller streams.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define LOG(severity) \
   ::omni::LogMessage(::omni::LogSeverity::severity, __FILE__, __LINE__).stream()
 
@@ -46,5 +48,6 @@ struct LogVoidify {
   (condition)            \
       ? (void)0          \
       : ::omni::LogVoidify() & LOG(FATAL) << "Check failed: " #condition " "
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // OMNI_RUNTIME_BASE_LOGGING_H_

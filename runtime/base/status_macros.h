@@ -19,10 +19,13 @@
 #define ASSIGN_OR_RETURN(lhs, expr) \
   OMNI_ASSIGN_OR_RETURN_(OMNI_CONCAT_(omni_statusor_, __LINE__), lhs, expr)
 
+// `lhs` may be a declaration, which takes no parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define OMNI_ASSIGN_OR_RETURN_(statusor, lhs, expr) \
   auto statusor = (expr);                           \
   if (!statusor.ok()) return statusor.status();     \
   lhs = *std::move(statusor)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define OMNI_CONCAT_(a, b) OMNI_CONCAT_INNER_(a, b)
 #define OMNI_CONCAT_INNER_(a, b) a##b

@@ -66,9 +66,12 @@ MATCHER_P(HasReason, reason,
 #define ASSERT_OK_AND_ASSIGN(lhs, expr) \
   OMNI_ASSERT_OK_AND_ASSIGN_(OMNI_CONCAT_(omni_statusor_, __LINE__), lhs, expr)
 
+// `lhs` may be a declaration, which takes no parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define OMNI_ASSERT_OK_AND_ASSIGN_(statusor, lhs, expr) \
   auto statusor = (expr);                               \
   ASSERT_OK(statusor.status());                         \
   lhs = *std::move(statusor)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // OMNI_RUNTIME_TESTING_STATUS_MATCHERS_H_
