@@ -36,8 +36,9 @@ struct Identity {
 // A merged export must hold the marker cua_s1_export.json, whose `format` is
 // "cua-s1-text-merged/1"; its optional strings `request_model`,
 // `response_model`, `revision`, `system_prompt` and `notice` replace the
-// published ones. With an adapter the base model needs no marker, and the
-// adapter's folder may hold one.
+// published ones; names have 1 to 256 bytes. With an adapter it is the
+// adapter's folder that may hold a marker, and the checkpoint's must not: it
+// would be merged twice.
 //
 // Errors: FAILED_PRECONDITION, naming the file and what is wrong with it.
 absl::StatusOr<Identity> LoadIdentity(const std::string& checkpoint,

@@ -11,10 +11,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/testing/status_matchers.h"
+#include "workers/cua_s1/testing/test_worker.h"
 
 namespace omni::cua_s1 {
 namespace {
 
+using ::omni::testing::PublishedConfig;
 using ::omni::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -33,20 +35,6 @@ std::string Folder(const std::string& name, const std::string& content) {
     std::ofstream(folder + "/cua_s1_export.json") << content;
   }
   return folder;
-}
-
-qwen3_5::Config PublishedShape() {
-  qwen3_5::Config config;
-  config.hidden_size = 2560;
-  config.intermediate_size = 9216;
-  config.vocab_size = 248320;
-  config.layers.resize(32);
-  config.num_attention_heads = 16;
-  config.num_key_value_heads = 4;
-  config.linear_num_key_heads = 16;
-  config.linear_num_value_heads = 32;
-  config.tie_word_embeddings = true;
-  return config;
 }
 
 Identity Unpublished() {
@@ -107,10 +95,10 @@ TEST(LoadIdentityTest, RefusesABadMarkerByName) {
       {"another format", R"({"format": "cua-s1-text-merged/2"})", "`format`"},
       {"model is no string",
        R"({"format": "cua-s1-text-merged/1", "request_model": 1})",
-       "`request_model` must be a non-empty string"},
+       "`request_model` must be a string"},
       {"model is empty",
        R"({"format": "cua-s1-text-merged/1", "response_model": ""})",
-       "`response_model` must be a non-empty string"},
+       "`response_model` has 0 bytes; it must have 1 to 256"},
       {"prompt is null",
        R"({"format": "cua-s1-text-merged/1", "system_prompt": null})",
        "`system_prompt` must be a string"},
@@ -129,34 +117,96 @@ TEST(LoadIdentityTest, AFolderWithoutMarkerMayBeTheBaseModel) {
                                        HasSubstr("--adapter"))));
 }
 
-TEST(LoadIdentityTest, WithAnAdapterOnlyItsFolderMayHoldAMarker) {
-  const std::string base = Folder("base", R"({"format": "wrong"})");
+TEST(LoadIdentityTest, RefusesANameThatIsTooLong) {
+  EXPECT_THAT(LoadIdentity(Folder("", R"({"format": "cua-s1-text-merged/1",
+                                  "request_model": ")" +
+                                          std::string(257, 'm') + R"("})"),
+                           ""),
+              StatusIs(kRefused, HasSubstr("`request_model` has 257 bytes")));
+}
+
+TEST(LoadIdentityTest, OnlyAnotherResponseNameMakesAnotherModel) {
+  ASSERT_OK_AND_ASSIGN(
+      const Identity alias,
+      LoadIdentity(Folder("", R"({"format": "cua-s1-text-merged/1",
+                                  "request_model": "alias"})"),
+                   ""));
+  EXPECT_EQ(alias.request_model, "alias");
+  EXPECT_TRUE(alias.published);
+  EXPECT_EQ(alias.revision, Identity().revision);
+}
+
+TEST(LoadIdentityTest, AnAdaptersFolderMayHoldTheMarker) {
+  const std::string base = Folder("base", "");
   ASSERT_OK_AND_ASSIGN(const Identity published,
                        LoadIdentity(base, Folder("plain", "")));
   EXPECT_TRUE(published.published);
   ASSERT_OK_AND_ASSIGN(
       const Identity own,
       LoadIdentity(base, Folder("own", R"({"format": "cua-s1-text-merged/1",
-                                           "request_model": "mine"})")));
-  EXPECT_EQ(own.request_model, "mine");
+                                           "response_model": "mine"})")));
+  EXPECT_EQ(own.response_model, "mine");
+  EXPECT_FALSE(own.published);
+}
+
+TEST(LoadIdentityTest, RefusesToMergeTwice) {
+  const std::string merged =
+      Folder("base", R"({"format": "cua-s1-text-merged/1"})");
+  EXPECT_THAT(LoadIdentity(merged, Folder("adapter", "")),
+              StatusIs(kRefused, AllOf(HasSubstr("--checkpoint"),
+                                       HasSubstr("--adapter"))));
 }
 
 TEST(CheckModelTest, ThePublishedNameNeedsThePublishedShape) {
-  EXPECT_OK(CheckModel(Identity{}, PublishedShape()));
-  qwen3_5::Config config = PublishedShape();
-  config.hidden_size = 1024;
-  EXPECT_THAT(CheckModel(Identity{}, config),
-              StatusIs(kRefused, HasSubstr("hidden_size is 1024; cua-s1-4b-0.2 "
-                                           "has 2560")));
-  config = PublishedShape();
-  config.layers.resize(24);
-  EXPECT_THAT(CheckModel(Identity{}, config),
-              StatusIs(kRefused, HasSubstr("num_hidden_layers")));
-  EXPECT_OK(CheckModel(Unpublished(), config));
+  ASSERT_OK(CheckModel(Identity(), PublishedConfig()));
+  const struct {
+    const char* name;
+    void (*change)(qwen3_5::Config&);
+  } cases[] = {
+      {"hidden_size is 1024", [](qwen3_5::Config& c) { c.hidden_size = 1024; }},
+      {"intermediate_size is 1",
+       [](qwen3_5::Config& c) { c.intermediate_size = 1; }},
+      {"vocab_size is 1", [](qwen3_5::Config& c) { c.vocab_size = 1; }},
+      {"num_hidden_layers is 24",
+       [](qwen3_5::Config& c) { c.layers.resize(24); }},
+      {"num_attention_heads is 8",
+       [](qwen3_5::Config& c) { c.num_attention_heads = 8; }},
+      {"num_key_value_heads is 2",
+       [](qwen3_5::Config& c) { c.num_key_value_heads = 2; }},
+      {"head_dim is 128", [](qwen3_5::Config& c) { c.head_dim = 128; }},
+      {"rotary dimension is 256",
+       [](qwen3_5::Config& c) { c.rotary_dim = 256; }},
+      {"linear_num_key_heads is 1",
+       [](qwen3_5::Config& c) { c.linear_num_key_heads = 1; }},
+      {"linear_num_value_heads is 16",
+       [](qwen3_5::Config& c) { c.linear_num_value_heads = 16; }},
+      {"linear_key_head_dim is 64",
+       [](qwen3_5::Config& c) { c.linear_key_head_dim = 64; }},
+      {"linear_value_head_dim is 64",
+       [](qwen3_5::Config& c) { c.linear_value_head_dim = 64; }},
+      {"linear_conv_kernel_dim is 3",
+       [](qwen3_5::Config& c) { c.conv_kernel = 3; }},
+      {"full attention of layer 3 is 0",
+       [](qwen3_5::Config& c) {
+         c.layers[3] = qwen3_5::LayerType::kLinearAttention;
+       }},
+      {"full attention of layer 4 is 1",
+       [](qwen3_5::Config& c) {
+         c.layers[4] = qwen3_5::LayerType::kFullAttention;
+       }},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    qwen3_5::Config config = PublishedConfig();
+    c.change(config);
+    EXPECT_THAT(CheckModel(Identity(), config),
+                StatusIs(kRefused, HasSubstr(c.name)));
+    EXPECT_OK(CheckModel(Unpublished(), config));
+  }
 }
 
 TEST(CheckModelTest, RefusesUntiedEmbeddings) {
-  qwen3_5::Config config = PublishedShape();
+  qwen3_5::Config config = PublishedConfig();
   config.tie_word_embeddings = false;
   EXPECT_THAT(CheckModel(Unpublished(), config),
               StatusIs(kRefused, HasSubstr("tie_word_embeddings")));

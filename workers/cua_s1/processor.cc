@@ -166,10 +166,14 @@ absl::StatusOr<std::vector<PreparedQuestion>> Processor::Prepare(
     const std::string goal = instructions.is_null()
                                  ? std::string()
                                  : json::Render(instructions, kDialect);
-    ASSIGN_OR_RETURN(result.token_ids,
-                     tokenizer_.Encode(RenderPrompt(identity_.system_prompt,
-                                                    goal, state_text, labels),
-                                       {}));
+    absl::StatusOr<std::vector<uint32_t>> token_ids = tokenizer_.Encode(
+        RenderPrompt(identity_.system_prompt, goal, state_text, labels), {});
+    if (!token_ids.ok()) {
+      return absl::InternalError(absl::StrFormat(
+          "question \"%s\": tokenizer: %s", CutAtCharacter(id, 64),
+          std::string(token_ids.status().message())));
+    }
+    result.token_ids = *std::move(token_ids);
     const size_t count = result.token_ids.size();
     if (count > static_cast<size_t>(max_prompt_tokens_)) {
       return QuestionError(ErrorReason::TOKENS_EXCEEDED, id,

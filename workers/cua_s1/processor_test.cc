@@ -16,6 +16,7 @@ namespace omni::cua_s1 {
 namespace {
 
 using ::omni::testing::HasReason;
+using ::omni::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -135,6 +136,23 @@ TEST_F(ProcessorTest, AModelWithFewerPositionsHasALowerLimit) {
                                      "criteria": {"a": null})"),
                       20),
               HasReason(v1::ErrorReason::TOKENS_EXCEEDED));
+}
+
+TEST_F(ProcessorTest, AFailureOfTheTokenizerIsInternal) {
+  // The reader lets no such text in.
+  const json::Value request = json::Object{
+      {"model", "test-model"},
+      {"state", "\xff"},
+      {"questions",
+       json::Object{{"q", json::Object{{"type", "choice"},
+                                       {"instructions", json::Value()},
+                                       {"criteria",
+                                        json::Object{{"a", json::Value()}}}}}}},
+  };
+  const auto prepared =
+      Processor(TestIdentity(), *tokenizer_, kMaxPromptTokens).Prepare(request);
+  EXPECT_THAT(prepared,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("tokenizer")));
 }
 
 TEST_F(ProcessorTest, MessagesHoldNoTextOfTheRequest) {

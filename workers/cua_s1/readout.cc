@@ -41,6 +41,11 @@ absl::StatusOr<v1::ChoiceAnswer> AnswerChoice(
     return absl::InternalError(absl::StrFormat("%d logits for %d options",
                                                logits.size(), labels.size()));
   }
+  for (const float logit : logits) {
+    if (!std::isfinite(logit)) {
+      return absl::InternalError("a logit is not finite");
+    }
+  }
   const double max = *std::max_element(logits.begin(), logits.end());
   std::vector<double> exponentials;
   double sum = 0;
@@ -54,9 +59,6 @@ absl::StatusOr<v1::ChoiceAnswer> AnswerChoice(
   double entropy = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
     const double p = static_cast<float>(exponentials[i] / sum);
-    if (!std::isfinite(p)) {
-      return absl::InternalError("a probability is not finite");
-    }
     if (p > best) {
       best = p;
       answer.set_choice(labels[i]);

@@ -118,8 +118,10 @@ TEST(AnswerChoiceTest, RefusesMissingOrWildLogits) {
   EXPECT_THAT(AnswerChoice({"a", "b"}, {1}),
               StatusIs(absl::StatusCode::kInternal));
   EXPECT_THAT(AnswerChoice({}, {}), StatusIs(absl::StatusCode::kInternal));
-  EXPECT_THAT(AnswerChoice({"a", "b"}, {1, kNan}),
-              StatusIs(absl::StatusCode::kInternal));
+  for (const float wild : {kNan, kInf, -kInf}) {
+    EXPECT_THAT(AnswerChoice({"a", "b"}, {1, wild}),
+                StatusIs(absl::StatusCode::kInternal));
+  }
 }
 
 }  // namespace

@@ -18,6 +18,8 @@
 namespace omni::cua_s1 {
 namespace {
 
+constexpr uint32_t kPublishedFirstLetter = 32;
+
 absl::Status CheckTokenizer(const Tokenizer& tokenizer,
                             const qwen3_5::Config& config) {
   if (tokenizer.split_pattern() != qwen3_5::kSplitPattern) {
@@ -30,14 +32,19 @@ absl::Status CheckTokenizer(const Tokenizer& tokenizer,
         "tokenizer.json: ids up to %d, but config.json has a vocab_size of %d",
         tokenizer.vocabulary_size() - 1, config.vocab_size));
   }
+  for (const char* token : {"<|im_start|>", "<|im_end|>", "<think>"}) {
+    if (!tokenizer.TokenId(token).has_value()) {
+      return absl::FailedPreconditionError(
+          absl::StrFormat("tokenizer.json: has no token %s", token));
+    }
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::vector<float>>> ReadLetterRows(
-    const Tokenizer& tokenizer, const qwen3_5::Config& config,
-    WeightSource& weights) {
-  ASSIGN_OR_RETURN(const std::string prefix, qwen3_5::ResolvePrefix(weights));
-  std::vector<std::vector<float>> rows;
+// The ids of A to Z.
+absl::StatusOr<std::vector<uint32_t>> FindLetters(const Tokenizer& tokenizer,
+                                                  bool published) {
+  std::vector<uint32_t> letters;
   for (char letter = 'A'; letter <= 'Z'; ++letter) {
     ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
                      tokenizer.Encode(std::string(1, letter), {}));
@@ -46,8 +53,26 @@ absl::StatusOr<std::vector<std::vector<float>>> ReadLetterRows(
           absl::StrFormat("tokenizer.json: letter %c is %d tokens, must be one",
                           letter, ids.size()));
     }
+    const uint32_t known = kPublishedFirstLetter + letters.size();
+    if (published && ids[0] != known) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "tokenizer.json: letter %c is token %d; in the published model it is "
+          "%d",
+          letter, ids[0], known));
+    }
+    letters.push_back(ids[0]);
+  }
+  return letters;
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> ReadLetterRows(
+    absl::Span<const uint32_t> letters, const qwen3_5::Config& config,
+    WeightSource& weights) {
+  ASSIGN_OR_RETURN(const std::string prefix, qwen3_5::ResolvePrefix(weights));
+  std::vector<std::vector<float>> rows;
+  for (const uint32_t id : letters) {
     std::vector<float>& row = rows.emplace_back(config.hidden_size);
-    RETURN_IF_ERROR(weights.ReadRows(prefix + "embed_tokens.weight", ids[0], 1,
+    RETURN_IF_ERROR(weights.ReadRows(prefix + "embed_tokens.weight", id, 1,
                                      absl::MakeSpan(row)));
   }
   return rows;
@@ -118,8 +143,10 @@ absl::StatusOr<std::unique_ptr<CuaS1Worker>> CuaS1Worker::Create(
   const qwen3_5::Config& config = decoder->config();
   RETURN_IF_ERROR(CheckModel(identity, config));
   RETURN_IF_ERROR(CheckTokenizer(*tokenizer, config));
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> letters,
+                   FindLetters(*tokenizer, identity.published));
   ASSIGN_OR_RETURN(std::vector<std::vector<float>> letter_rows,
-                   ReadLetterRows(*tokenizer, config, weights));
+                   ReadLetterRows(letters, config, weights));
   return std::unique_ptr<CuaS1Worker>(new CuaS1Worker(
       std::move(identity), std::move(tokenizer), std::move(decoder),
       std::move(letter_rows), std::move(device)));

@@ -33,8 +33,9 @@ class CuaS1Worker : public Worker {
   // which is not used afterwards.
   //
   // Errors: FAILED_PRECONDITION that names what is wrong: CheckModel's, a
-  // tokenizer with another pre-tokenizer pattern than Qwen3.5's, a letter that
-  // is not one token, more tokens than embedding rows.
+  // tokenizer with another pre-tokenizer pattern than Qwen3.5's, without the
+  // tokens of the chat frame, with more tokens than embedding rows, in which a
+  // letter is not one token, or, under the published name, not its token.
   static absl::StatusOr<std::unique_ptr<CuaS1Worker>> Create(
       Identity identity, std::unique_ptr<const Tokenizer> tokenizer,
       std::unique_ptr<qwen3_5::Decoder> decoder, WeightSource& weights,

@@ -23,6 +23,7 @@ namespace {
 using ::omni::testing::FakeDecoder;
 using ::omni::testing::FakeWeights;
 using ::omni::testing::MakeTestWorker;
+using ::omni::testing::PublishedConfig;
 using ::omni::testing::SmallConfig;
 using ::omni::testing::SmallEmbedding;
 using ::omni::testing::StatusIs;
@@ -171,20 +172,56 @@ TEST_F(CuaS1WorkerTest, RefusesATokenizerThatDoesNotFit) {
   EXPECT_THAT(Create(config), StatusIs(kRefused, HasSubstr("vocab_size")));
 }
 
-TEST_F(CuaS1WorkerTest, RefusesAnotherPreTokenizerPattern) {
-  // The pattern of older families: marks do not belong to words.
+TEST_F(CuaS1WorkerTest, RefusesATokenizerThatReadsPromptsOtherwise) {
   ASSERT_OK_AND_ASSIGN(
       const std::string text,
       ReadFile("tools/checkpoint/demo/tokenizer.json", 1 << 20));
-  const std::string older =
-      absl::StrReplaceAll(text, {{R"([\\p{L}\\p{M}]+)", R"(\\p{L}+)"}});
-  ASSERT_NE(older, text);
-  ASSERT_OK_AND_ASSIGN(auto tokenizer, Tokenizer::FromJson(older));
-  FakeWeights weights = SmallEmbedding();
-  EXPECT_THAT(CuaS1Worker::Create(TestIdentity(), std::move(tokenizer),
-                                  std::make_unique<FakeDecoder>(SmallConfig()),
-                                  weights, {"cpu", "f32", 1}),
-              StatusIs(kRefused, HasSubstr("pattern is not Qwen3.5's")));
+  using Changes = std::vector<std::pair<std::string, std::string>>;
+  const struct {
+    const char* name;
+    Changes changes;
+    bool published;
+    const char* message;
+  } cases[] = {
+      {"the pattern of older families, in which marks belong to no word",
+       {{R"([\\p{L}\\p{M}]+)", R"(\\p{L}+)"}},
+       false,
+       "pattern is not Qwen3.5's"},
+      {"no token that opens a turn",
+       {{"<|im_start|>", "<|turn|>"}},
+       false,
+       "no token <|im_start|>"},
+      {"no token that closes a turn",
+       {{"<|im_end|>", "<|over|>"}},
+       false,
+       "no token <|im_end|>"},
+      {"no token that opens a thought",
+       {{"<think>", "<muse>"}},
+       false,
+       "no token <think>"},
+      {"a space before every text",
+       {{R"("add_prefix_space": false)", R"("add_prefix_space": true)"}},
+       false,
+       "letter A is 2 tokens"},
+      {"letters in another place than the published ones",
+       {{R"("!": 0,)", R"("!": 32,)"}, {R"("A": 32,)", R"("A": 0,)"}},
+       true,
+       "letter A is token 0; in the published model it is 32"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    const std::string changed = absl::StrReplaceAll(text, c.changes);
+    ASSERT_NE(changed, text);
+    ASSERT_OK_AND_ASSIGN(auto tokenizer, Tokenizer::FromJson(changed));
+    FakeWeights weights = SmallEmbedding();
+    EXPECT_THAT(
+        CuaS1Worker::Create(
+            c.published ? Identity() : TestIdentity(), std::move(tokenizer),
+            std::make_unique<FakeDecoder>(c.published ? PublishedConfig()
+                                                      : SmallConfig()),
+            weights, {"cpu", "f32", 1}),
+        StatusIs(kRefused, HasSubstr(c.message)));
+  }
 }
 
 TEST_F(CuaS1WorkerTest, RefusesUntiedEmbeddings) {

@@ -23,6 +23,27 @@ qwen3_5::Config SmallConfig() {
   return config;
 }
 
+qwen3_5::Config PublishedConfig() {
+  qwen3_5::Config config;
+  config.hidden_size = 2560;
+  config.intermediate_size = 9216;
+  config.vocab_size = 248320;
+  for (int i = 0; i < 32; ++i) {
+    config.layers.push_back(i % 4 == 3 ? qwen3_5::LayerType::kFullAttention
+                                       : qwen3_5::LayerType::kLinearAttention);
+  }
+  config.num_attention_heads = 16;
+  config.num_key_value_heads = 4;
+  config.head_dim = 256;
+  config.rotary_dim = 64;
+  config.linear_num_key_heads = 16;
+  config.linear_num_value_heads = 32;
+  config.linear_key_head_dim = 128;
+  config.linear_value_head_dim = 128;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
 FakeWeights SmallEmbedding() {
   std::vector<float> rows;
   for (int i = 0; i < kVocabSize; ++i) {

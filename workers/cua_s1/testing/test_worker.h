@@ -15,6 +15,9 @@ namespace omni::testing {
 // Two hidden values, no layers, more positions than a prompt may have tokens.
 qwen3_5::Config SmallConfig();
 
+// The dimensions that the published name stands for.
+qwen3_5::Config PublishedConfig();
+
 // An embedding for SmallConfig whose row i is (i, 1).
 FakeWeights SmallEmbedding();
 
