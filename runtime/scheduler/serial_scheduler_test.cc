@@ -32,7 +32,6 @@ using ::omni::testing::StatusCatcher;
 using ::omni::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 int ThreadsOfThisProcess() {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/logging.h"
 #include "runtime/testing/status_matchers.h"
 
 namespace omni {
@@ -30,7 +31,8 @@ class Listener {
     sockaddr_in name = {};
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    bind(fd_, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+    CHECK(bind(fd_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) ==
+          0);
     listen(fd_, 1);
     socklen_t size = sizeof(name);
     getsockname(fd_, reinterpret_cast<sockaddr*>(&name), &size);
@@ -52,7 +54,8 @@ class UnixListener {
     sockaddr_un name = {};
     name.sun_family = AF_UNIX;
     std::memcpy(name.sun_path, path.data(), path.size());
-    bind(fd_, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+    CHECK(bind(fd_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) ==
+          0);
     listen(fd_, 1);
   }
   ~UnixListener() { close(fd_); }

@@ -11,9 +11,9 @@ class Worker:
       address: where it listens, HOST:PORT.
     """
 
-    def __init__(self, binary, checkpoint):
+    def __init__(self, binary, checkpoint, *flags):
         self.process = subprocess.Popen(
-            [binary, "--checkpoint=" + checkpoint, "--address=127.0.0.1:0"],
+            [binary, "--checkpoint=" + checkpoint, "--address=127.0.0.1:0", *flags],
             stdout=subprocess.PIPE,
             text=True,
         )

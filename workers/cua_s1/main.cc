@@ -49,6 +49,11 @@ absl::StatusOr<qwen3_5::CpuDecoderOptions> DecoderOptions() {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--precision=%s: must be auto, bf16 or f32", FLAGS_precision));
   }
+  if (const absl::Status status = qwen3_5::CpuDecoder::CheckOptions(options);
+      !status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrFormat("--%s", std::string(status.message())));
+  }
   return options;
 }
 
@@ -76,24 +81,23 @@ absl::StatusOr<std::unique_ptr<Worker>> Load() {
   ASSIGN_OR_RETURN(std::unique_ptr<const Tokenizer> tokenizer,
                    Tokenizer::FromFile((folder / "tokenizer.json").string()));
   ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> weights, OpenWeights());
-  absl::StatusOr<std::unique_ptr<qwen3_5::CpuDecoder>> loaded =
+  absl::StatusOr<std::unique_ptr<qwen3_5::CpuDecoder>> decoder =
       qwen3_5::CpuDecoder::Load(*weights, config, options);
-  if (!loaded.ok()) {
+  if (!decoder.ok()) {
     return absl::Status(
-        loaded.status().code(),
-        absl::StrFormat("--checkpoint=%s, --precision=%s, --threads=%d: %s",
-                        FLAGS_checkpoint, FLAGS_precision, FLAGS_threads,
-                        std::string(loaded.status().message())));
+        decoder.status().code(),
+        absl::StrFormat("--checkpoint=%s: %s", FLAGS_checkpoint,
+                        std::string(decoder.status().message())));
   }
-  std::unique_ptr<qwen3_5::CpuDecoder> decoder = *std::move(loaded);
-  Device device{
-      .name = "cpu",
-      .precision = decoder->operand() == ops::Operand::kBF16 ? "bf16" : "f32",
-      .threads = decoder->threads()};
+  Device device{.name = "cpu",
+                .precision = (*decoder)->operand() == ops::Operand::kBF16
+                                 ? "bf16"
+                                 : "f32",
+                .threads = (*decoder)->threads()};
   LOG(INFO) << "loaded " << FLAGS_checkpoint << " in " << device.precision
             << " for " << device.threads << " threads";
   return CuaS1Worker::Create(std::move(identity), std::move(tokenizer),
-                             std::move(decoder), *weights, std::move(device));
+                             *std::move(decoder), *weights, std::move(device));
 }
 
 }  // namespace

@@ -336,13 +336,23 @@ absl::StatusOr<std::unique_ptr<CpuDecoder>> LoadAs(WeightSource& source,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CpuDecoder>> CpuDecoder::Load(
-    WeightSource& source, const Config& config,
-    const CpuDecoderOptions& options) {
+absl::Status CpuDecoder::CheckOptions(const CpuDecoderOptions& options) {
   if (options.threads < 0 || options.threads > kMaxThreads) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "threads must be 0 to %d, not %d", kMaxThreads, options.threads));
   }
+  if (options.precision == CpuPrecision::kBF16 && !ops::HasFastBf16()) {
+    return absl::FailedPreconditionError(
+        "precision bf16 needs AVX512-BF16 instructions, which this processor "
+        "does not have (or DNNL_MAX_CPU_ISA forbids); use f32 or auto");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<CpuDecoder>> CpuDecoder::Load(
+    WeightSource& source, const Config& config,
+    const CpuDecoderOptions& options) {
+  RETURN_IF_ERROR(CheckOptions(options));
   if (config.conv_kernel != kTailRows + 1) {
     return absl::InvalidArgumentError(
         absl::StrFormat("linear_conv_kernel_dim must be %d, not %d",
@@ -350,23 +360,9 @@ absl::StatusOr<std::unique_ptr<CpuDecoder>> CpuDecoder::Load(
   }
   const int threads =
       options.threads == 0 ? ops::AvailableThreads() : options.threads;
-  bool bf16 = false;
-  switch (options.precision) {
-    case CpuPrecision::kAuto:
-      bf16 = ops::HasFastBf16();
-      break;
-    case CpuPrecision::kF32:
-      break;
-    case CpuPrecision::kBF16:
-      bf16 = true;
-      if (!ops::HasFastBf16()) {
-        return absl::FailedPreconditionError(
-            "precision bf16 needs AVX512-BF16 instructions, which this "
-            "processor does not have (or DNNL_MAX_CPU_ISA forbids); use f32 or "
-            "auto");
-      }
-      break;
-  }
+  const bool bf16 =
+      options.precision == CpuPrecision::kBF16 ||
+      (options.precision == CpuPrecision::kAuto && ops::HasFastBf16());
   if (bf16) {
     return LoadAs<uint16_t>(source, config, ops::Operand::kBF16, threads);
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "workers/model/ops/linear.h"
 #include "workers/model/qwen3_5/config.h"
@@ -43,9 +44,12 @@ struct CpuDecoderOptions {
 // memory for a long prompt; INTERNAL if oneDNN fails.
 class CpuDecoder : public Decoder {
  public:
-  // Errors: INVALID_ARGUMENT for options out of range; FAILED_PRECONDITION if
-  // kBF16 is asked for and the processor has no such products; those of
-  // LoadCpuWeights.
+  // INVALID_ARGUMENT for options out of range; FAILED_PRECONDITION if kBF16 is
+  // asked for and the processor has no such products. Messages begin with the
+  // name of the option.
+  static absl::Status CheckOptions(const CpuDecoderOptions& options);
+
+  // Errors: those of CheckOptions and LoadCpuWeights.
   static absl::StatusOr<std::unique_ptr<CpuDecoder>> Load(
       WeightSource& source, const Config& config,
       const CpuDecoderOptions& options);
