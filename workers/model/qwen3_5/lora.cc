@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -34,12 +35,16 @@ constexpr std::string_view kTargets[] = {"self_attn.q_proj",
                                          "mlp.down_proj"};
 
 // Keys that would change the formula if they were true.
-constexpr std::string_view kMustBeFalse[] = {"use_dora", "use_rslora",
-                                             "fan_in_fan_out"};
+constexpr std::string_view kMustBeFalse[] = {
+    "use_dora", "use_rslora", "use_qalora", "lora_bias", "fan_in_fan_out"};
 
 // Keys that would change it if they held anything.
 constexpr std::string_view kMustBeEmpty[] = {
     "modules_to_save", "rank_pattern", "alpha_pattern", "layer_replication"};
+
+// How training may have begun: names that leave the base's weights as they
+// were. After any other, A and B belong to a base that was changed with them.
+constexpr std::string_view kPlainInits[] = {"gaussian", "eva", "orthogonal"};
 
 std::string Quoted(std::string_view name) {
   return absl::StrFormat("\"%s\"", absl::Utf8SafeCEscape(absl::string_view(
@@ -51,9 +56,29 @@ bool IsEmpty(const json::Value& value) {
          (value.is_object() && value.object().empty());
 }
 
+bool LeavesBaseUnchanged(const json::Value& init) {
+  if (!init.is_string()) return init.is_null() || init.is_bool();
+  return std::find(std::begin(kPlainInits), std::end(kPlainInits),
+                   init.string()) != std::end(kPlainInits);
+}
+
+// A string; "" if it is null or absent.
+absl::StatusOr<std::string> ReadName(const json::Value& root,
+                                     std::string_view key) {
+  const json::Value* value = root.Find(key);
+  if (value == nullptr || value->is_null()) return std::string();
+  if (!value->is_string()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is not a string", key));
+  }
+  return value->string();
+}
+
 struct AdapterConfig {
   int rank = 0;
   double alpha = 0;
+  std::string base_model;
+  std::string base_revision;
 };
 
 absl::StatusOr<AdapterConfig> ParseAdapterConfig(const json::Value& root) {
@@ -75,6 +100,17 @@ absl::StatusOr<AdapterConfig> ParseAdapterConfig(const json::Value& root) {
           absl::StrFormat("%s is not empty, which is not supported", key));
     }
   }
+  const json::Value* invocation = root.Find("alora_invocation_tokens");
+  if (invocation != nullptr && !invocation->is_null()) {
+    return absl::InvalidArgumentError(
+        "alora_invocation_tokens is set, which is not supported");
+  }
+  const json::Value* init = root.Find("init_lora_weights");
+  if (init != nullptr && !LeavesBaseUnchanged(*init)) {
+    return absl::InvalidArgumentError(
+        "init_lora_weights is neither a boolean nor one of gaussian, eva and "
+        "orthogonal; others change the base model's weights");
+  }
   const json::Value* bias = root.Find("bias");
   if (bias != nullptr && !bias->is_null() && *bias != json::Value("none")) {
     return absl::InvalidArgumentError(
@@ -92,7 +128,11 @@ absl::StatusOr<AdapterConfig> ParseAdapterConfig(const json::Value& root) {
   if (!number.has_value() || !std::isfinite(static_cast<float>(*number))) {
     return absl::InvalidArgumentError("lora_alpha is not a finite number");
   }
-  return AdapterConfig{static_cast<int>(r), *number};
+  ASSIGN_OR_RETURN(std::string base_model,
+                   ReadName(root, "base_model_name_or_path"));
+  ASSIGN_OR_RETURN(std::string base_revision, ReadName(root, "revision"));
+  return AdapterConfig{static_cast<int>(r), *number, std::move(base_model),
+                       std::move(base_revision)};
 }
 
 bool ConsumePrefix(std::string_view& text, std::string_view prefix) {
@@ -161,7 +201,7 @@ absl::StatusOr<std::unique_ptr<AdaptedWeights>> AdaptedWeights::Load(
     std::unique_ptr<WeightSource> base, const std::string& folder) {
   const std::string config_path = folder + "/adapter_config.json";
   ASSIGN_OR_RETURN(const json::Value root, ReadJsonFile(config_path));
-  const absl::StatusOr<AdapterConfig> config = ParseAdapterConfig(root);
+  absl::StatusOr<AdapterConfig> config = ParseAdapterConfig(root);
   if (!config.ok()) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s: %s", config_path, config.status().message()));
@@ -173,6 +213,8 @@ absl::StatusOr<std::unique_ptr<AdaptedWeights>> AdaptedWeights::Load(
   std::unique_ptr<AdaptedWeights> weights(
       new AdaptedWeights(std::move(base), std::move(file), config->rank,
                          static_cast<float>(config->alpha / config->rank)));
+  weights->base_model_ = std::move(config->base_model);
+  weights->base_revision_ = std::move(config->base_revision);
   const std::string& path = weights->file_->path();
   for (const auto& [name, tensor] : weights->file_->tensors()) {
     const absl::Status status = weights->AddTensor(name, prefix);

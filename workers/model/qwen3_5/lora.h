@@ -45,6 +45,13 @@ class AdaptedWeights : public WeightSource {
   // Projections that the adapter changes.
   size_t module_count() const { return modules_.size(); }
 
+  // What the adapter says that it was trained on, its configuration's
+  // base_model_name_or_path and revision: a repository's name or a folder of
+  // the trainer's machine. "" if it does not say. Nothing here compares them
+  // with the base.
+  const std::string& base_model() const { return base_model_; }
+  const std::string& base_revision() const { return base_revision_; }
+
   // An adapted tensor counts as F32, whatever the base's file has: that is
   // what its sum needs.
   const TensorInfo* Find(std::string_view name) const override;
@@ -74,6 +81,8 @@ class AdaptedWeights : public WeightSource {
   const std::unique_ptr<SafetensorsFile> file_;
   const int rank_;
   const float scale_;
+  std::string base_model_;
+  std::string base_revision_;
   std::map<std::string, Module, std::less<>> modules_;  // By the base's name.
 };
 

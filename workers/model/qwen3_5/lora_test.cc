@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -195,7 +196,7 @@ TEST_F(LoraTest, RefusesWhatIsNoPlainAdapter) {
     std::string to;
     std::string message;
   };
-  const std::vector<Case> cases = {
+  std::vector<Case> cases = {
       {"type", "\"LORA\"", "\"IA3\"", "peft_type"},
       {"no type", "\"peft_type\"", "\"type\"", "peft_type"},
       {"dora", "\"use_dora\": false", "\"use_dora\": true", "use_dora"},
@@ -212,6 +213,18 @@ TEST_F(LoraTest, RefusesWhatIsNoPlainAdapter) {
       {"replication", "\"layer_replication\": null",
        "\"layer_replication\": [[0, 2], [1, 3]]", "layer_replication"},
       {"bias", "\"bias\": \"none\"", "\"bias\": \"all\"", "bias"},
+      {"quantized base", "\"r\": 6", "\"r\": 6, \"use_qalora\": true",
+       "use_qalora"},
+      {"bias of B", "\"r\": 6", "\"r\": 6, \"lora_bias\": true", "lora_bias"},
+      {"invoked", "\"r\": 6", "\"r\": 6, \"alora_invocation_tokens\": [7, 8]",
+       "alora_invocation_tokens"},
+      {"invoked by nothing", "\"r\": 6",
+       "\"r\": 6, \"alora_invocation_tokens\": []", "alora_invocation_tokens"},
+      {"start as a number", "\"r\": 6", "\"r\": 6, \"init_lora_weights\": 1",
+       "init_lora_weights"},
+      {"base as a number", "\"base\"", "4", "base_model_name_or_path"},
+      {"revision as a number", "\"r\": 6", "\"r\": 6, \"revision\": 4",
+       "revision"},
       {"rank 0", "\"r\": 6", "\"r\": 0", "r is not an integer of 1 to 128"},
       {"rank 129", "\"r\": 6", "\"r\": 129", "r is not an integer of 1 to 128"},
       {"rank 6.0", "\"r\": 6", "\"r\": 6.0", "r is not an integer"},
@@ -224,6 +237,13 @@ TEST_F(LoraTest, RefusesWhatIsNoPlainAdapter) {
       {"no object", kConfig, "[]", "peft_type"},
       {"no JSON", kConfig, "{", ""},
   };
+  for (const char* const init : {"pissa", "pissa_niter_16", "olora", "corda",
+                                 "loftq", "unheard of", ""}) {
+    cases.push_back(
+        {init, "\"r\": 6",
+         absl::StrFormat("\"r\": 6, \"init_lora_weights\": \"%s\"", init),
+         "init_lora_weights"});
+  }
   WriteTensors(Pair(kRootA, 16, 12));
   EXPECT_OK(Load());
   for (const Case& c : cases) {
@@ -235,6 +255,36 @@ TEST_F(LoraTest, RefusesWhatIsNoPlainAdapter) {
                                  AllOf(StartsWith(ConfigPath() + ": "),
                                        HasSubstr(c.message))));
   }
+}
+
+TEST_F(LoraTest, AcceptsKeysThatLeaveTheFormulaAsItIs) {
+  WriteTensors(Pair(kRootA, 16, 12));
+  for (const char* const keys :
+       {R"("init_lora_weights": true)", R"("init_lora_weights": false)",
+        R"("init_lora_weights": null)", R"("init_lora_weights": "gaussian")",
+        R"("init_lora_weights": "eva")", R"("init_lora_weights": "orthogonal")",
+        R"("use_qalora": false, "lora_bias": false)",
+        R"("alora_invocation_tokens": null)"}) {
+    SCOPED_TRACE(keys);
+    WriteConfig(absl::StrReplaceAll(
+        kConfig, {{"\"r\": 6", absl::StrFormat("\"r\": 6, %s", keys)}}));
+    EXPECT_OK(Load());
+  }
+}
+
+TEST_F(LoraTest, SaysWhatTheAdapterWasTrainedOn) {
+  WriteTensors(Pair(kRootA, 16, 12));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto weights, Load());
+    EXPECT_EQ(weights->base_model(), "base");
+    EXPECT_EQ(weights->base_revision(), "");
+  }
+  WriteConfig(absl::StrReplaceAll(
+      kConfig, {{"\"base_model_name_or_path\": \"base\"",
+                 R"("base_model_name_or_path": null, "revision": "main")"}}));
+  ASSERT_OK_AND_ASSIGN(const auto weights, Load());
+  EXPECT_EQ(weights->base_model(), "");
+  EXPECT_EQ(weights->base_revision(), "main");
 }
 
 TEST_F(LoraTest, RefusesTensorsThatDoNotFit) {
