@@ -139,7 +139,24 @@ absl::Status CheckSections(const json::Value& rope, int rotary_half) {
                absl::StrFormat("three integers whose sum is %d", rotary_half));
 }
 
+// Older files keep the type under "type", and what belongs to it in
+// "rope_scaling". One that says nothing of a type says nothing that is known.
+absl::Status CheckRopeScaling(const json::Value& text) {
+  const json::Value* scaling = FindSet(text, "rope_scaling");
+  if (scaling == nullptr) return absl::OkStatus();
+  bool is_default = false;
+  for (const std::string_view key : {"rope_type", "type"}) {
+    const json::Value* type = FindSet(*scaling, key);
+    if (type == nullptr) continue;
+    is_default = *type == json::Value("default");
+    if (!is_default) break;
+  }
+  if (is_default) return absl::OkStatus();
+  return Error("rope_scaling", *scaling, "null or the type \"default\"");
+}
+
 absl::Status ReadRope(const json::Value& text, Config& config) {
+  RETURN_IF_ERROR(CheckRopeScaling(text));
   const json::Value none = json::Object();
   const json::Value* rope = FindSet(text, "rope_parameters");
   if (rope == nullptr) rope = &none;
@@ -147,6 +164,7 @@ absl::Status ReadRope(const json::Value& text, Config& config) {
     return Error("rope_parameters", *rope, "an object");
   }
   RETURN_IF_ERROR(CheckString(*rope, "rope_type", "default"));
+  RETURN_IF_ERROR(CheckString(*rope, "type", "default"));
   RETURN_IF_ERROR(CheckBool(*rope, "mrope_interleaved", true));
 
   const json::Value* theta = FindSet(*rope, "rope_theta");
@@ -172,19 +190,26 @@ absl::Status ReadRope(const json::Value& text, Config& config) {
   return CheckSections(*rope, config.rotary_dim / 2);
 }
 
-// The key is at either place or at both.
+// The key is at either place, or at both with the same value: which one counts
+// where they differ depends on the reader.
 absl::StatusOr<bool> ReadTied(const json::Value& root,
                               const json::Value& text) {
-  bool tied = false;
+  std::optional<bool> tied;
   for (const json::Value* object : {&root, &text}) {
     const json::Value* value = FindSet(*object, "tie_word_embeddings");
     if (value == nullptr) continue;
     if (!value->is_bool()) {
       return Error("tie_word_embeddings", *value, "true or false");
     }
-    tied = tied || value->bool_value();
+    if (tied.has_value() && *tied != value->bool_value()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "tie_word_embeddings is %s, but text_config.tie_word_embeddings is "
+          "%s",
+          *tied ? "true" : "false", *tied ? "false" : "true"));
+    }
+    tied = value->bool_value();
   }
-  return tied;
+  return tied.value_or(false);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/json/json_file.h"
@@ -134,16 +135,38 @@ TEST(ConfigTest, RopeKeysFallBackToTheTextObject) {
   EXPECT_EQ(config.rotary_dim, 128);
 }
 
-TEST(ConfigTest, EitherPlaceTiesTheEmbeddings) {
+TEST(ConfigTest, TheDefaultTypeOfRopeMayBeSaidInTheOldWay) {
+  json::Value text = PublishedText();
+  Set(text, "rope_parameters.type", "\"default\"");
+  for (const char* scaling :
+       {"null", R"({"type": "default"})", R"({"rope_type": "default"})",
+        R"({"rope_type": "default", "type": "default"})"}) {
+    Set(text, "rope_scaling", scaling);
+    EXPECT_OK(ParseConfig(text)) << scaling;
+  }
+}
+
+TEST(ConfigTest, EitherPlaceTiesTheEmbeddingsIfBothAgree) {
   for (const char* in_root : {"true", "false", ""}) {
     for (const char* in_text : {"true", "false", ""}) {
       json::Value text = PublishedText();
       Set(text, "tie_word_embeddings", *in_text == '\0' ? nullptr : in_text);
       json::Value root = json::Object{{"text_config", text}};
       Set(root, "tie_word_embeddings", *in_root == '\0' ? nullptr : in_root);
-      ASSERT_OK_AND_ASSIGN(const Config config, ParseConfig(root));
-      EXPECT_EQ(config.tie_word_embeddings, *in_root == 't' || *in_text == 't')
-          << in_root << "/" << in_text;
+      SCOPED_TRACE(absl::StrFormat("%s/%s", in_root, in_text));
+      const absl::StatusOr<Config> config = ParseConfig(root);
+      if (*in_root != '\0' && *in_text != '\0' && *in_root != *in_text) {
+        EXPECT_THAT(
+            config,
+            StatusIs(absl::StatusCode::kInvalidArgument,
+                     absl::StrFormat("tie_word_embeddings is %s, but "
+                                     "text_config.tie_word_embeddings is %s",
+                                     in_root, in_text)));
+        continue;
+      }
+      ASSERT_OK(config);
+      EXPECT_EQ(config->tie_word_embeddings,
+                *in_root == 't' || *in_text == 't');
     }
   }
 }
@@ -205,6 +228,16 @@ TEST(ConfigTest, RefusesEachBadValueByName) {
       {"rope_parameters.rope_theta", "-1e4", "rope_theta is -10000.0"},
       {"rope_parameters.rope_theta", "\"1\"", "rope_theta is \"1\""},
       {"rope_parameters.rope_type", "\"yarn\"", "rope_type is \"yarn\""},
+      {"rope_parameters.type", "\"linear\"", "type is \"linear\", expected"},
+      {"rope_scaling", R"({"type": "yarn", "factor": 4.0})",
+       R"(rope_scaling is {"type": "yarn", "factor": 4.0}, expected null)"},
+      {"rope_scaling", R"({"rope_type": "dynamic"})", "rope_scaling is"},
+      {"rope_scaling", R"({"rope_type": "default", "type": "yarn"})",
+       "rope_scaling is"},
+      {"rope_scaling", R"({"rope_type": "yarn", "type": "default"})",
+       "rope_scaling is"},
+      {"rope_scaling", R"({"factor": 2.0})", "rope_scaling is"},
+      {"rope_scaling", "4", "rope_scaling is 4"},
       {"rope_parameters.mrope_interleaved", "false",
        "mrope_interleaved is false, expected true"},
       {"rope_parameters.mrope_section", "[11, 11, 11]",
