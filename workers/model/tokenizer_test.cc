@@ -107,6 +107,26 @@ TEST(TokenizerTest, TokenIdKnowsEntriesAndAddedTokens) {
   EXPECT_EQ(tokenizer->TokenId(""), std::nullopt);
 }
 
+// In time that grows with the square of the length this would take minutes.
+TEST(TokenizerTest, OneLetterAMillionTimesIsOneWord) {
+  ASSERT_OK_AND_ASSIGN(const auto tokenizer,
+                       Tokenizer::FromJson(QwenLikeFile()
+                                               .Token("aa", 500)
+                                               .Token("aaa", 501)
+                                               .Token("aaaa", 502)
+                                               .Merge("aa", "aa")
+                                               .Json()));
+  // Pairs first, then the odd letter at the end joins its neighbour, then the
+  // other pairs join each other: 250,000 fours and a three.
+  std::vector<uint32_t> expected(250'000, 502);
+  expected.push_back(501);
+  ASSERT_OK_AND_ASSIGN(const std::vector<uint32_t> ids,
+                       tokenizer->Encode(std::string(1'000'003, 'a'), {}));
+  // Not EXPECT_THAT: its message would hold every id.
+  EXPECT_EQ(ids.size(), expected.size());
+  EXPECT_TRUE(ids == expected);
+}
+
 TEST(TokenizerTest, TextThatIsNoUtf8IsRefused) {
   ASSERT_OK_AND_ASSIGN(const auto tokenizer,
                        Tokenizer::FromJson(QwenLikeFile().Json()));

@@ -1,9 +1,15 @@
-// How fast texts become token ids, and that one long word takes n log n time:
-// compare OneLetter/100000 with OneLetter/1000000.
+// How fast texts become token ids, and how the time of one long word grows:
+// BM_OneLetterGrowth encodes ten words of 100,000 letters and then one of
+// 1,000,000 in turn; the counters are medians:
+//   small_ms, large_ms   one word of each length
+//   ratio                large_ms / small_ms: 10 if linear, 12 if n log n, 100
+//                        if quadratic
 //
 // OMNI_QWEN35_TOKENIZER may name a real tokenizer.json; otherwise a small one
 // is used, with which words are cut into more tokens.
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -11,6 +17,7 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "runtime/base/logging.h"
 #include "workers/model/tokenizer.h"
 #include "workers/model/tokenizer/test_file.h"
 
@@ -39,7 +46,7 @@ const Tokenizer& SharedTokenizer() {
     absl::StatusOr<std::unique_ptr<const Tokenizer>> loaded =
         path == nullptr ? Tokenizer::FromJson(SmallFile())
                         : Tokenizer::FromFile(path);
-    if (!loaded.ok()) std::abort();
+    CHECK(loaded.ok());
     return loaded->release();
   }();
   return *tokenizer;
@@ -50,7 +57,7 @@ void Encode(benchmark::State& state, const std::string& text) {
   size_t tokens = 0;
   while (state.KeepRunning()) {
     absl::StatusOr<std::vector<uint32_t>> ids = tokenizer.Encode(text, {});
-    if (!ids.ok()) std::abort();
+    CHECK(ids.ok());
     tokens = ids->size();
   }
   state.SetBytesProcessed(
@@ -65,6 +72,40 @@ BENCHMARK(BM_OneLetter)
     ->Arg(100'000)
     ->Arg(1'000'000)
     ->Unit(benchmark::kMillisecond);
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Encodes `text` that many times; milliseconds for each.
+double EncodeMs(const std::string& text, int times) {
+  const Tokenizer& tokenizer = SharedTokenizer();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) CHECK(tokenizer.Encode(text, {}).ok());
+  const std::chrono::duration<double, std::milli> spent =
+      std::chrono::steady_clock::now() - start;
+  return spent.count() / times;
+}
+
+void BM_OneLetterGrowth(benchmark::State& state) {
+  constexpr int kGrowth = 10;
+  const std::string small(100'000, 'a');
+  const std::string large(kGrowth * small.size(), 'a');
+  EncodeMs(small, 1);
+  EncodeMs(large, 1);
+  std::vector<double> small_ms;
+  std::vector<double> large_ms;
+  while (state.KeepRunning()) {
+    small_ms.push_back(EncodeMs(small, kGrowth));
+    large_ms.push_back(EncodeMs(large, 1));
+  }
+  state.counters["small_ms"] = Median(small_ms);
+  state.counters["large_ms"] = Median(large_ms);
+  state.counters["ratio"] = Median(large_ms) / Median(small_ms);
+}
+BENCHMARK(BM_OneLetterGrowth)->Iterations(10)->Unit(benchmark::kMillisecond);
 
 void BM_Spaces(benchmark::State& state) {
   Encode(state, std::string(static_cast<size_t>(state.range(0)), ' '));
