@@ -8,10 +8,15 @@
 
 namespace omni {
 
-// Writes a checkpoint folder with random weights that the Cua-S1 worker serves:
-// config.json, tokenizer.json (the demo's), model.safetensors (BF16) and the
-// marker cua_s1_export.json, whose names and notice say that the model is
-// untrained. Shape and seed alone decide every byte.
+// Writes a checkpoint folder with random weights: config.json, tokenizer.json
+// (the demo's), model.safetensors (BF16) and the marker cua_s1_export.json,
+// whose names and notice say that the model is untrained. The Cua-S1 worker
+// serves it if the shape's embedding is tied; those of qwen3.5-9b and
+// qwen3.5-27b are not, so that it refuses these two.
+//
+// Shape and seed alone decide every byte, as far as the program is built for
+// the x86-64 baseline: with fused multiply-add, or elsewhere, the compiler may
+// round some values otherwise.
 //
 // Weights are scaled so that each layer changes the residual stream by about
 // its own size and so that letters get clearly different logits. Tensors are
