@@ -61,7 +61,15 @@ absl::StatusOr<std::unique_ptr<WeightSource>> OpenWeights() {
   ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> weights,
                    Checkpoint::Open(FLAGS_checkpoint));
   if (FLAGS_adapter.empty()) return weights;
-  return qwen3_5::AdaptedWeights::Load(std::move(weights), FLAGS_adapter);
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<qwen3_5::AdaptedWeights> adapted,
+      qwen3_5::AdaptedWeights::Load(std::move(weights), FLAGS_adapter));
+  // The operator knows whether that is what --checkpoint holds: a folder does
+  // not say which repository and revision it came from.
+  LOG(INFO) << FLAGS_adapter << " changes " << adapted->module_count()
+            << " projections and was trained on \"" << adapted->base_model()
+            << "\", revision \"" << adapted->base_revision() << "\"";
+  return adapted;
 }
 
 absl::StatusOr<std::unique_ptr<Worker>> Load() {
