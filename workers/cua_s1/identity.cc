@@ -105,6 +105,10 @@ absl::StatusOr<Identity> LoadIdentity(const std::string& checkpoint,
         "the base model if --adapter is given",
         marker_of(checkpoint)));
   }
+  if (!std::filesystem::is_directory(adapter, ignored)) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("--adapter=%s: no such folder", adapter));
+  }
   if (std::filesystem::exists(marker_of(adapter), ignored)) {
     return ParseMarker(marker_of(adapter));
   }
