@@ -45,9 +45,9 @@ absl::StatusOr<v1::DecideRequest> ToRequest(const Value& request,
 v1::Content ToContent(const Value& value);
 
 // The System One response body, spaced as Dump does. Doubles get the shortest
-// digits that read back to the same value; counts are integers; `timing` is not
-// part of it. Requires finite doubles and, in a legend, raw JSON that came from
-// ToContent: it is written as it is.
+// digits that read back to the same value; counts are integers; `timing` and
+// `state_truncated` are not part of it. Requires finite doubles and, in a
+// legend, raw JSON that came from ToContent: it is written as it is.
 std::string WriteResponse(const v1::DecideResponse& response);
 
 }  // namespace omni::json

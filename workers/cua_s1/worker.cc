@@ -176,6 +176,7 @@ v1::WorkerInfo CuaS1Worker::Info() const {
   v1::Limits& limits = *info.mutable_limits();
   limits.set_min_questions(1);
   limits.set_max_questions(kMaxQuestions);
+  limits.set_min_options(1);
   limits.set_max_options(kMaxOptions);
   limits.set_max_prompt_tokens(max_prompt_tokens_);
   info.set_device(device_.name);

@@ -150,7 +150,9 @@ TEST_F(CuaS1WorkerTest, InfoTellsWhatIsServed) {
   EXPECT_EQ(info.notice(), "For tests.");
   EXPECT_THAT(info.question_types(), ElementsAre(v1::QUESTION_TYPE_CHOICE));
   EXPECT_EQ(info.limits().max_questions(), 64u);
+  EXPECT_EQ(info.limits().min_options(), 1u);
   EXPECT_EQ(info.limits().max_options(), 26u);
+  EXPECT_EQ(info.limits().min_levels(), 0u);
   EXPECT_EQ(info.limits().max_prompt_tokens(), 16384u);
   EXPECT_EQ(info.device(), "cpu");
   EXPECT_EQ(info.precision(), "f32");
