@@ -18,6 +18,7 @@ using ::omni::testing::HasReason;
 using ::omni::testing::IsOkAndHolds;
 using ::omni::testing::StatusIs;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -449,6 +450,127 @@ TEST(WriteResponseTest, IsJsonWhateverTheLabels) {
   ASSERT_NE(answer, nullptr);
   EXPECT_EQ(answer->Find("choice")->string(), label);
   EXPECT_NE(answer->Find("probabilities")->Find(label), nullptr);
+}
+
+// One request and its response with all three kinds, in which the numbers of an
+// answer fit together as the System One format wants them.
+constexpr char kExampleRequest[] =
+    R"({"model":"jev-latest","state":{"subject":"Parcel 88",)"
+    R"("note":"Arrived broken, second time. I want a new one."},)"
+    R"("questions":{"next step":{"type":"choice",)"
+    R"("instructions":"What should happen next?",)"
+    R"("criteria":{"replace":"Send a new item",)"
+    R"("refund":{"what":"Money back","not_for":"voucher"},"none":null}},)"
+    R"("anger":{"type":"score","instructions":"How upset is the writer?",)"
+    R"("criteria":["calm","annoyed","angry","furious"]},)"
+    R"("repeat":{"type":"noul",)"
+    R"("instructions":"This is not the first incident.",)"
+    R"("criteria":{"true":"a previous case is named"}}}})";
+
+constexpr char kExampleResponse[] =
+    R"({"model":"laya-en","answers":{)"
+    R"("next step":{"type":"choice","choice":"replace",)"
+    R"("probabilities":{"replace":0.7,"refund":0.2,"none":0.1},)"
+    R"("confidence":0.55},)"
+    R"("anger":{"type":"score","score":2.05,)"
+    R"("legend":{"0":"calm","1":"annoyed","2":"angry","3":"furious"},)"
+    R"("probabilities":{"0":0.05,"1":0.15,"2":0.5,"3":0.3},)"
+    R"("confidence":0.45},)"
+    R"("repeat":{"type":"noul","noul":0.83}},)"
+    R"("usage":{"input_tokens":131,"output_tokens":0}})";
+
+TEST(ExampleTest, TheRequestSurvivesTheMessage) {
+  for (const Dialect dialect : {Dialect::kStrict, Dialect::kLaya}) {
+    ASSERT_OK_AND_ASSIGN(const Value value,
+                         Read(kExampleRequest, {.dialect = dialect}));
+    ASSERT_OK_AND_ASSIGN(const v1::DecideRequest request,
+                         ToRequest(value, dialect));
+    const v1::DecideRequest expected = Request(R"(
+          model: "jev-latest"
+          state { raw_json: '{"subject": "Parcel 88", "note": "Arrived broken, second time. I want a new one."}' }
+          questions {
+            id: "next step" instructions { text: "What should happen next?" }
+            choice {
+              options { label: "replace" description { text: "Send a new item" } }
+              options { label: "refund" description { raw_json: '{"what": "Money back", "not_for": "voucher"}' } }
+              options { label: "none" description { null {} } }
+            }
+          }
+          questions {
+            id: "anger" instructions { text: "How upset is the writer?" }
+            score {
+              levels { text: "calm" } levels { text: "annoyed" }
+              levels { text: "angry" } levels { text: "furious" }
+            }
+          }
+          questions {
+            id: "repeat" instructions { text: "This is not the first incident." }
+            noul { when_true { text: "a previous case is named" } }
+          }
+        )");
+    EXPECT_EQ(request.DebugString(), expected.DebugString());
+    EXPECT_THAT(FromRequest(request, dialect), IsOkAndHolds(value));
+    EXPECT_THAT(Line(request, dialect), IsOkAndHolds(DumpVerbatim(value)));
+  }
+}
+
+// Compares what two objects hold whatever the order of their members; every
+// difference is one failure that names its place.
+void ExpectSameFields(const Value& actual, const Value& expected,
+                      const std::string& place) {
+  SCOPED_TRACE(place);
+  if (!expected.is_object()) {
+    EXPECT_EQ(actual, expected);
+    return;
+  }
+  ASSERT_TRUE(actual.is_object());
+  EXPECT_EQ(actual.object().size(), expected.object().size());
+  for (const auto& [key, value] : expected.object()) {
+    const Value* member = actual.Find(key);
+    if (member == nullptr) {
+      ADD_FAILURE() << "no " << key;
+      continue;
+    }
+    ExpectSameFields(*member, value, absl::StrCat(place, "/", key));
+  }
+}
+
+std::vector<std::string> Keys(const Value& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.object()) keys.push_back(key);
+  return keys;
+}
+
+TEST(ExampleTest, TheResponseSaysWhatTheAnswersSay) {
+  const std::string body = WriteResponse(Response(R"(
+    model: "laya-en"
+    answers { id: "next step" choice {
+      choice: "replace" confidence: 0.55
+      probabilities { key: "replace" value: 0.7 }
+      probabilities { key: "refund" value: 0.2 }
+      probabilities { key: "none" value: 0.1 } } }
+    answers { id: "anger" score {
+      score: 2.05 confidence: 0.45
+      probabilities { key: "0" value: 0.05 }
+      probabilities { key: "1" value: 0.15 }
+      probabilities { key: "2" value: 0.5 }
+      probabilities { key: "3" value: 0.3 }
+      legend { text: "calm" } legend { text: "annoyed" }
+      legend { text: "angry" } legend { text: "furious" } } }
+    answers { id: "repeat" noul { noul: 0.83 } state_truncated: true }
+    usage { input_tokens: 131 }
+    timing { total_seconds: 1 }
+  )"));
+  ASSERT_OK_AND_ASSIGN(const Value actual, Read(body));
+  ASSERT_OK_AND_ASSIGN(const Value expected, Read(kExampleResponse));
+  ExpectSameFields(actual, expected, "");
+  // Order counts where it is the order of the request.
+  const Value& answers = *actual.Find("answers");
+  EXPECT_THAT(Keys(answers), ElementsAre("next step", "anger", "repeat"));
+  EXPECT_THAT(Keys(*answers.Find("next step")->Find("probabilities")),
+              ElementsAre("replace", "refund", "none"));
+  EXPECT_THAT(Keys(*answers.Find("anger")->Find("legend")),
+              ElementsAre("0", "1", "2", "3"));
 }
 
 }  // namespace
