@@ -167,5 +167,38 @@ TEST_P(AttentionTest, MatchesDouble) {
   }
 }
 
+TEST_P(AttentionTest, KeepsNan) {
+  const AttentionShape shape = {1, 1, 8};
+  for (const int64_t tokens : {1, 5, 65, 150}) {
+    SCOPED_TRACE(tokens);
+    const std::vector<float> projected =
+        Random(tokens * shape.projected_columns());
+    const auto expect_nan = [&](const Model& model,
+                                const std::vector<float>& rows, int64_t begin,
+                                int64_t end) {
+      const auto out = Run<float>(model, rows, tokens);
+      for (int64_t i = begin; i < end; ++i) {
+        EXPECT_TRUE(std::isnan(out[(tokens - 1) * shape.out_columns() + i]));
+      }
+    };
+    Model model = MakeModel(shape, 4);
+    model.query_norm[7] = NAN;
+    expect_nan(model, projected, 0, 8);
+    model = MakeModel(shape, 4);
+    model.key_norm[0] = NAN;
+    expect_nan(model, projected, 0, 8);
+    model = MakeModel(shape, 4);
+    std::vector<float> rows = projected;
+    rows[2 * 8 + 3] = NAN;  // The first token's key.
+    expect_nan(model, rows, 0, 8);
+    rows = projected;
+    rows[3 * 8 + 3] = NAN;  // Its value.
+    expect_nan(model, rows, 3, 4);
+    rows = projected;
+    rows[(tokens - 1) * shape.projected_columns() + 8 + 5] = NAN;
+    expect_nan(model, rows, 5, 6);  // The last token's gate.
+  }
+}
+
 }  // namespace
 }  // namespace omni::ops

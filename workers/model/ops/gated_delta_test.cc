@@ -181,5 +181,36 @@ TEST_P(GatedDeltaTest, BlocksOfWholeChunksGiveTheSameBits) {
   EXPECT_EQ(Run<float>(model, projected, tokens, 128), whole);
 }
 
+TEST_P(GatedDeltaTest, KeepsNanOfItsGates) {
+  const GatedDeltaShape shape = {1, 2, 8, 8};
+  for (const int64_t tokens : {1, 64, 65, 200}) {
+    const std::vector<float> projected =
+        Random(tokens * shape.projected_columns());
+    const int64_t gates = shape.conv_dim() + shape.value_dim();
+    const auto expect_nan = [&](const Model& model,
+                                const std::vector<float>& rows,
+                                const char* what) {
+      // In the first head, for the last token.
+      const auto out = Run<float>(model, rows, tokens, 64);
+      for (int64_t i = 0; i < shape.value_head_dim; ++i) {
+        EXPECT_TRUE(std::isnan(out[(tokens - 1) * shape.value_dim() + i]))
+            << what << ", " << tokens << " tokens";
+      }
+    };
+    Model model = MakeModel(shape);
+    model.decay_rate[0] = NAN;
+    expect_nan(model, projected, "decay rate");
+    model = MakeModel(shape);
+    model.dt_bias[0] = NAN;
+    expect_nan(model, projected, "bias");
+    model = MakeModel(shape);
+    for (const int64_t gate : {gates, gates + shape.value_heads}) {
+      std::vector<float> rows = projected;
+      rows[gate] = NAN;  // Of the first token.
+      expect_nan(model, rows, gate == gates ? "b" : "a");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace omni::ops

@@ -6,7 +6,8 @@
 // set of the processor when it is called, accepts any alignment and touches
 // exactly the elements that its comment names. Results that feed a product are
 // written as the product wants them: as FP32 (float) or rounded to BF16
-// (uint16_t bit patterns; to nearest, ties to even).
+// (uint16_t bit patterns; to nearest, ties to even). A NaN makes every result
+// that depends on it NaN.
 //
 // Thread-safe: no state.
 

@@ -316,5 +316,106 @@ TEST_P(RowOpsTest, L2NormalizeMatchesDouble) {
   }
 }
 
+// Replaces each element of each input by NaN in turn; the result of the same
+// place must be NaN.
+class NanTest : public RowOpsTest {
+ protected:
+  static constexpr int kCount = 19;
+
+  // kernel(inputs) returns the kCount results.
+  template <typename Kernel>
+  void ExpectNanIsKept(int inputs, const Kernel& kernel) {
+    for (int input = 0; input < inputs; ++input) {
+      for (int at = 0; at < kCount; ++at) {
+        SCOPED_TRACE(::testing::Message() << "input " << input << ", " << at);
+        std::vector<std::vector<float>> x;
+        for (int i = 0; i < inputs; ++i) x.push_back(Random(kCount));
+        x[input][at] = NAN;
+        const auto out = kernel(x);
+        EXPECT_TRUE(std::isnan(Wide(out[at])));
+      }
+    }
+  }
+
+  // The same for both types of results.
+  template <typename Kernel>
+  void ExpectNanIsKeptInBoth(int inputs, const Kernel& kernel) {
+    ExpectNanIsKept(inputs, [&](const auto& x) {
+      std::vector<float> out(kCount);
+      kernel(x, out.data());
+      return out;
+    });
+    ExpectNanIsKept(inputs, [&](const auto& x) {
+      std::vector<uint16_t> out(kCount);
+      kernel(x, out.data());
+      return out;
+    });
+  }
+
+ private:
+  static float Wide(float value) { return value; }
+  static float Wide(uint16_t bits) { return Widened(bits); }
+};
+OMNI_FOR_EVERY_TARGET(NanTest);
+
+TEST_P(NanTest, RmsNormKeepsNan) {
+  ExpectNanIsKeptInBoth(2, [](const auto& x, auto* out) {
+    RmsNorm(x[0].data(), x[1].data(), 1e-6F, kCount, out);
+  });
+}
+
+TEST_P(NanTest, GatedRmsNormKeepsNan) {
+  ExpectNanIsKeptInBoth(3, [](const auto& x, auto* out) {
+    GatedRmsNorm(x[0].data(), x[1].data(), x[2].data(), 1e-6F, kCount, out);
+  });
+}
+
+TEST_P(NanTest, SiluMulKeepsNan) {
+  ExpectNanIsKeptInBoth(2, [](const auto& x, auto* out) {
+    SiluMul(x[0].data(), x[1].data(), kCount, out);
+  });
+}
+
+TEST_P(NanTest, SigmoidGateKeepsNan) {
+  ExpectNanIsKeptInBoth(2, [](const auto& x, auto* out) {
+    SigmoidGate(x[0].data(), 1.0F, x[1].data(), kCount, out);
+  });
+}
+
+TEST_P(NanTest, NormRotateKeepsNan) {
+  const std::vector<float> cos(4, 0.8F);
+  const std::vector<float> sin(4, 0.6F);
+  ExpectNanIsKept(2, [&](const auto& x) {
+    std::vector<float> out(kCount);
+    NormRotate(x[0].data(), x[1].data(), 1e-6F, kCount, cos.data(), sin.data(),
+               4, 1.0F, out.data());
+    return out;
+  });
+}
+
+TEST_P(NanTest, ConvSiluKeepsNan) {
+  // Inputs 0 to 3 are the rows, 4 to 7 the taps.
+  ExpectNanIsKept(8, [](const auto& x) {
+    std::vector<float> rows;
+    std::vector<float> taps;
+    for (int i = 0; i < 4; ++i) {
+      rows.insert(rows.end(), x[i].begin(), x[i].end());
+      taps.insert(taps.end(), x[4 + i].begin(), x[4 + i].end());
+    }
+    std::vector<float> out(kCount);
+    ConvSilu(1, kCount, rows.data() + 3 * kCount, kCount, taps.data(), kCount,
+             out.data(), kCount);
+    return out;
+  });
+}
+
+TEST_P(NanTest, L2NormalizeKeepsNan) {
+  ExpectNanIsKept(1, [](const auto& x) {
+    std::vector<float> row = x[0];
+    L2Normalize(1, kCount, 1.0F, row.data(), kCount);
+    return row;
+  });
+}
+
 }  // namespace
 }  // namespace omni::ops

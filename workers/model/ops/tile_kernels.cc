@@ -25,7 +25,7 @@ void DecayedScores(int64_t rows, const float* kk, const float* qk,
       // from it there is dropped, but must not be infinite.
       const auto difference =
           hn::Sub(hn::Set(d, decay_sum[i]), hn::LoadU(d, decay_sum + j));
-      const auto weight = hn::Exp(d, hn::Min(difference, hn::Zero(d)));
+      const auto weight = ExpUpToOne(d, difference);
       const auto column = hn::Iota(d, static_cast<float>(j));
       const auto diagonal = hn::Set(d, static_cast<float>(i));
       const auto corrected = hn::Mul(
@@ -69,6 +69,8 @@ void ScaleRows(int64_t rows, int64_t columns, const float* factors, float* x) {
   }
 }
 
+// A NaN may hide other scores, which are then weighted by one at most; its own
+// weight is NaN.
 HWY_INLINE float MaxOf(const float* x, int64_t count) {
   const Wide d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -112,7 +114,7 @@ void SoftmaxTile(int64_t rows, int64_t first_valid, float* scores, float* max,
       const auto weight =
           hn::IfThenElseZero(hn::Lt(hn::Iota(wide, static_cast<float>(j)),
                                     hn::Set(wide, static_cast<float>(valid))),
-                             hn::Exp(wide, hn::Min(shifted, hn::Zero(wide))));
+                             ExpUpToOne(wide, shifted));
       total = hn::Add(total, weight);
       hn::StoreU(weight, wide, row + j);
     }

@@ -16,8 +16,9 @@ inline constexpr int64_t kTile = 64;
 // decay_sum[j]):
 //   a[i][j] = -beta[i] * kk[i][j] * w[i][j]  for j < i, else 0
 //   p[i][j] = qk[i][j] * w[i][j]             for j <= i, else 0
-// All four matrices are [rows, kTile]; decay_sum has kTile finite elements and
-// does not rise, so that no exponential overflows.
+// All four matrices are [rows, kTile]; decay_sum has kTile elements and does not
+// rise, so that no exponential overflows. A NaN, or the difference of two
+// infinite elements, makes the results that depend on it NaN.
 void DecayedScores(int64_t rows, const float* kk, const float* qk,
                    const float* decay_sum, const float* beta, float* a,
                    float* p);
@@ -37,7 +38,8 @@ void ScaleRows(int64_t rows, int64_t columns, const float* factors, float* x);
 //   sum[i] and the row acc[i][0, columns) are multiplied by exp(old - new
 //   maximum), then the new scores are added to sum[i].
 // scores is [rows, kTile], acc [rows, columns]. Before the first tile max is
-// -infinity, sum is 0 and acc is finite. Each row needs a valid score.
+// -infinity, sum is 0 and acc is finite. Each row needs a valid score. A valid
+// score that is NaN or +infinity makes its row's sum NaN, and so it stays.
 void SoftmaxTile(int64_t rows, int64_t first_valid, float* scores, float* max,
                  float* sum, int64_t columns, float* acc);
 

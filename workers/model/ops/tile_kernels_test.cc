@@ -1,5 +1,6 @@
 #include "workers/model/ops/tile_kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -140,6 +141,77 @@ TEST_P(TileKernelsTest, SoftmaxOverTilesMatchesDouble) {
     for (int64_t c = 0; c < columns; ++c) {
       EXPECT_NEAR(acc[i * columns + c] / sum[i],
                   mean / total + static_cast<double>(c), 3000 * 2e-5);
+    }
+  }
+}
+
+TEST_P(TileKernelsTest, DecayedScoresKeepNan) {
+  const int64_t rows = 12;
+  for (int64_t bad = 0; bad < rows; ++bad) {
+    SCOPED_TRACE(bad);
+    const std::vector<float> kk = Random(rows * kTile);
+    const std::vector<float> qk = Random(rows * kTile);
+    const std::vector<float> beta = Random(rows);
+    std::vector<float> decay_sum(kTile, -1.0F);
+    decay_sum[bad] = NAN;
+    std::vector<float> a(rows * kTile);
+    std::vector<float> p(rows * kTile);
+    DecayedScores(rows, kk.data(), qk.data(), decay_sum.data(), beta.data(),
+                  a.data(), p.data());
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < kTile; ++j) {
+        const bool touched = i == bad || j == bad;
+        EXPECT_EQ(std::isnan(a[i * kTile + j]), touched && j < i);
+        EXPECT_EQ(std::isnan(p[i * kTile + j]), touched && j <= i);
+      }
+    }
+  }
+}
+
+TEST_P(TileKernelsTest, DeltaResidualAndScaleRowsKeepNan) {
+  const int64_t columns = 21;
+  const std::vector<float> bad = {NAN};
+  const std::vector<float> one = {1.0F};
+  const std::vector<float> zeros(columns, 0.0F);
+  std::vector<float> v = zeros;
+  DeltaResidual(1, columns, bad.data(), one.data(), zeros.data(), v.data());
+  for (const float value : v) EXPECT_TRUE(std::isnan(value));
+  v = zeros;
+  DeltaResidual(1, columns, one.data(), bad.data(), zeros.data(), v.data());
+  for (const float value : v) EXPECT_TRUE(std::isnan(value));
+  v = zeros;
+  ScaleRows(1, columns, bad.data(), v.data());
+  for (const float value : v) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_P(TileKernelsTest, SoftmaxOverTilesKeepsNan) {
+  // One valid score of the first of two tiles is no number: whatever its place,
+  // it reaches the sum of its row and of no other row.
+  const int64_t rows = 3;
+  const int64_t columns = 16;
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const float bad : {NAN, inf}) {
+    for (const int64_t valid : {int64_t{1}, int64_t{7}, int64_t{40}, kTile}) {
+      for (int64_t at = 0; at < valid; ++at) {
+        SCOPED_TRACE(::testing::Message()
+                     << bad << " at " << at << " of " << valid);
+        std::vector<float> tile = Random(rows * kTile);
+        tile[kTile + at] = bad;
+        std::vector<float> max(rows, -inf);
+        std::vector<float> sum(rows, 0.0F);
+        std::vector<float> acc(rows * columns, 0.0F);
+        // Row 1 has `valid` valid scores, and row 0 one at least.
+        SoftmaxTile(rows, std::max<int64_t>(valid - 1, 1), tile.data(),
+                    max.data(), sum.data(), columns, acc.data());
+        EXPECT_TRUE(std::isnan(sum[1]));
+        EXPECT_TRUE(std::isnan(tile[kTile + at]));
+        std::vector<float> next = Random(rows * kTile);
+        SoftmaxTile(rows, kTile, next.data(), max.data(), sum.data(), columns,
+                    acc.data());
+        EXPECT_TRUE(std::isnan(sum[1]));
+        EXPECT_TRUE(std::isfinite(sum[0]));
+        EXPECT_TRUE(std::isfinite(sum[2]));
+      }
     }
   }
 }

@@ -56,11 +56,19 @@ HWY_INLINE void StoreAs(D /*d*/, hn::Vec<D> value, uint16_t* out) {
   hn::StoreU(hn::DemoteTo(d16, upper), d16, out);
 }
 
-// 1 / (1 + exp(-x)) without overflow for any x.
+// exp(min(x, 0)), and NaN for NaN: neither hn::Min nor hn::Exp promises to keep
+// one, and a weight that is no number must not turn into a plausible one.
+template <class D>
+HWY_INLINE hn::Vec<D> ExpUpToOne(D d, hn::Vec<D> x) {
+  const auto result = hn::Exp(d, hn::Min(x, hn::Zero(d)));
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+// 1 / (1 + exp(-x)) without overflow for any x; NaN for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> Sigmoid(D d, hn::Vec<D> x) {
   const auto one = hn::Set(d, 1.0F);
-  const auto small = hn::Exp(d, hn::Neg(hn::Abs(x)));
+  const auto small = ExpUpToOne(d, hn::Neg(hn::Abs(x)));
   const auto numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), small, one);
   return hn::Div(numerator, hn::Add(one, small));
 }

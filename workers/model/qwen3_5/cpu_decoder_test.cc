@@ -1,7 +1,9 @@
 #include "workers/model/qwen3_5/cpu_decoder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
@@ -163,6 +165,40 @@ TEST_P(CpuDecoderTargetTest, F32MatchesTheReferenceWithWideHeads) {
     SCOPED_TRACE(tokens);
     ExpectNear(RunOne(*decoder, FormulaPrompt(tokens, config.vocab_size)),
                WideHeadsReference(tokens), kF32Tolerance);
+  }
+}
+
+bool IsFinite(const std::vector<float>& row) {
+  return std::all_of(row.begin(), row.end(),
+                     [](float value) { return std::isfinite(value); });
+}
+
+TEST_P(CpuDecoderTargetTest, ADamagedTensorGivesANonFiniteRow) {
+  const FormulaModel model = MakeFormulaModel(SmallFormulaConfig(), kPrefix);
+  for (const CpuPrecision precision :
+       {CpuPrecision::kF32, CpuPrecision::kAuto}) {
+    FakeWeights sound = model.weights;
+    const auto sound_decoder = LoadCpu(model.config, sound, precision);
+    // Within a chunk of the DeltaNet and a tile of attention, and over both.
+    for (const int tokens : {1, 5, 70}) {
+      EXPECT_TRUE(IsFinite(RunOne(*sound_decoder, FormulaPrompt(tokens, 11))));
+    }
+    for (const TensorSpec& tensor : TextTensors(model.config)) {
+      const std::string name = kPrefix + tensor.name;
+      FakeWeights damaged = model.weights;
+      ASSERT_OK_AND_ASSIGN(std::vector<float> values,
+                           ReadTensor(damaged, name, tensor.shape));
+      // The first, or for the embedding one in the row of the first token.
+      const size_t at =
+          tensor.name == "embed_tokens.weight" ? 3 * tensor.shape[1] + 1 : 0;
+      values[at] = std::numeric_limits<float>::quiet_NaN();
+      damaged.Add(name, tensor.shape, std::move(values));
+      const auto decoder = LoadCpu(model.config, damaged, precision);
+      for (const int tokens : {1, 5, 70}) {
+        EXPECT_FALSE(IsFinite(RunOne(*decoder, FormulaPrompt(tokens, 11))))
+            << name << ", " << tokens << " tokens";
+      }
+    }
   }
 }
 
