@@ -16,16 +16,20 @@ template <typename T>
 class Buffer {
  public:
   // Makes room for at least `size` elements; what was in the buffer is lost if
-  // it has to grow. Grows by at least half, so that slowly rising sizes do not
-  // reallocate each time.
+  // it has to grow. Grows by at least half where there is memory for that, so
+  // that slowly rising sizes do not reallocate each time.
   //
-  // Errors: RESOURCE_EXHAUSTED if there is not enough memory.
+  // Errors: RESOURCE_EXHAUSTED if there is not enough memory for `size`.
   absl::Status Reserve(int64_t size) {
     if (size <= capacity_) return absl::OkStatus();
-    const int64_t wanted = std::max(size, capacity_ + capacity_ / 2);
+    int64_t wanted = std::max(size, capacity_ + capacity_ / 2);
     data_.reset();  // First, so that both are never held at once.
     capacity_ = 0;
     data_ = hwy::AllocateAligned<T>(static_cast<size_t>(wanted));
+    if (data_ == nullptr && wanted > size) {
+      wanted = size;
+      data_ = hwy::AllocateAligned<T>(static_cast<size_t>(wanted));
+    }
     if (data_ == nullptr) {
       return absl::ResourceExhaustedError(absl::StrFormat(
           "no memory for %d elements of %d bytes", wanted, sizeof(T)));

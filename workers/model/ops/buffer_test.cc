@@ -1,6 +1,10 @@
 #include "workers/model/ops/buffer.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstdint>
+#include <fstream>
 
 #include "gtest/gtest.h"
 #include "runtime/testing/status_matchers.h"
@@ -27,6 +31,35 @@ TEST(BufferTest, GrowsByHalfAtLeastAndIsAligned) {
   EXPECT_OK(buffer.Reserve(101));
   EXPECT_EQ(buffer.capacity(), 150);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0U);
+}
+
+// Bytes of this process's address space.
+rlim_t AddressSpace() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(BufferTest, GrowsByLessThanHalfWhereThatIsAllThereIs) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer ends a process that has no memory";
+#endif
+  constexpr int64_t kSize = int64_t{64} << 20;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit limit = before;
+  Buffer<char> buffer;
+  limit.rlim_cur = AddressSpace() + kSize + kSize / 4;
+  EXPECT_OK(buffer.Reserve(kSize));
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  const absl::Status grown = buffer.Reserve(kSize + 1);
+  const int64_t capacity = buffer.capacity();
+  const absl::Status too_much = buffer.Reserve(2 * kSize);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_OK(grown);
+  EXPECT_EQ(capacity, kSize + 1);
+  EXPECT_THAT(too_much, StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(buffer.capacity(), 0);
 }
 
 TEST(BufferTest, SaysThatThereIsNotEnoughMemory) {
