@@ -1,5 +1,6 @@
 #include "workers/model/ops/linear.h"
 
+#include <exception>
 #include <new>
 #include <tuple>
 #include <utility>
@@ -15,7 +16,8 @@ namespace {
 
 using dnnl::memory;
 
-// Runs a piece of oneDNN code; it reports errors by throwing.
+// Runs a piece of oneDNN code; it and the containers around it report errors by
+// throwing.
 template <typename Body>
 absl::Status Guarded(const char* what, const Body& body) {
   try {
@@ -31,6 +33,9 @@ absl::Status Guarded(const char* what, const Body& body) {
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("no memory to %s", what));
+  } catch (const std::exception& e) {
+    return absl::InternalError(
+        absl::StrFormat("cannot %s: %s", what, e.what()));
   }
 }
 
@@ -135,8 +140,8 @@ absl::StatusOr<LinearEngine::Weights> LinearEngine::Pack(int64_t outputs,
   Weights result;
   result.outputs_ = outputs;
   result.inputs_ = inputs;
-  result.packed_ = std::make_unique<Weights::Packed>();
   RETURN_IF_ERROR(Guarded("pack weights", [&] {
+    result.packed_ = std::make_unique<Weights::Packed>();
     UseThreads(state_->threads);
     // The layout that the largest block likes; smaller ones then use it too.
     const memory::desc any({inputs, outputs}, state_->type,
