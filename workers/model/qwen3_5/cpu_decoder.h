@@ -22,7 +22,11 @@ enum class CpuPrecision {
 
 struct CpuDecoderOptions {
   CpuPrecision precision = CpuPrecision::kAuto;
-  // Threads of every product and loop; 0 means as many as there are processors.
+  // Threads of every product and loop, at most 1,024; 0 means as many as there
+  // are processors. They are started by the first Load or Forward of a thread
+  // that calls it. If the system refuses one, the OpenMP runtime ends the
+  // process: it has no way to report it. So ask for no more than the limits on
+  // the process's threads and memory allow.
   int threads = 0;
 };
 
@@ -33,7 +37,10 @@ struct CpuDecoderOptions {
 // A sequence goes through each layer in blocks of 256 tokens. What carries from
 // block to block is the DeltaNet's state and the layer's keys and values, so
 // beside the weights memory grows with the longest prompt only by its residual
-// stream and the keys and values of one layer; it is kept for later prompts.
+// stream, the keys and values of one layer and the rotary table (4 * rotary_dim
+// bytes a token); it is kept for later prompts. Each of the three grows by half
+// of itself at least, so that it may be up to 1.5 times what the longest prompt
+// needs (see ops::Buffer).
 // The sequences of a plan run one after another: each gives what it would give
 // alone.
 //
