@@ -41,9 +41,9 @@ rlim_t AddressSpace() {
 }
 
 TEST(BufferTest, GrowsByLessThanHalfWhereThatIsAllThereIs) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer ends a process that has no memory";
-#endif
+  if (AddressSpace() > rlim_t{1} << 40) {
+    GTEST_SKIP() << "a sanitizer's shadow; it ends a process without memory";
+  }
   constexpr int64_t kSize = int64_t{64} << 20;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
