@@ -182,15 +182,21 @@ void AdmissionQueue::EndExpiredUnits() {
     std::shared_ptr<QueuedUnit> expired;
     {
       absl::MutexLock lock(&mu_);
-      awaited_deadline_ = deadlines_.Earliest();
+      if (stopped_) return;
+      // What withdrawn units left behind goes one place at a time, so that
+      // nobody waits long for the mutex.
+      if (deadlines_.TopIsBlank()) {
+        deadlines_.PopTop();
+        continue;
+      }
+      awaited_deadline_ = deadlines_.TopDeadline();
       if (clock_->Now() < awaited_deadline_) {
         clock_->AwaitUntil(
             &mu_, absl::Condition(this, &AdmissionQueue::MustLookAtDeadlines),
             awaited_deadline_);
+        continue;  // The top may be another one by now.
       }
-      if (stopped_) return;
-      if (clock_->Now() < deadlines_.Earliest()) continue;
-      expired = Unlink(static_cast<QueuedUnit*>(deadlines_.PopEarliest()),
+      expired = Unlink(static_cast<QueuedUnit*>(deadlines_.PopTop()),
                        QueuedUnit::State::kEnded);
     }
     End(*expired, DeadlinePassed());
@@ -239,7 +245,7 @@ std::shared_ptr<QueuedUnit> AdmissionQueue::Unlink(QueuedUnit* unit,
 bool AdmissionQueue::HasWork() const { return oldest_ != nullptr || stopped_; }
 
 bool AdmissionQueue::MustLookAtDeadlines() const {
-  return stopped_ || deadlines_.Earliest() < awaited_deadline_;
+  return stopped_ || deadlines_.TopDeadline() < awaited_deadline_;
 }
 
 }  // namespace omni

@@ -54,7 +54,8 @@ class Ticket {
   // True if the unit was still waiting: it will never run, its captures are
   // destroyed and `on_done` has got CANCELLED (CALLER_GONE), on this thread,
   // when this returns. False once the unit was dispatched, has ended or is
-  // being withdrawn by somebody else; then nothing changes. O(1).
+  // being withdrawn by somebody else; then nothing changes. O(1) in the worst
+  // case, besides what the captures' destructors and `on_done` do.
   //
   // If the unit's `caller_gone` is being polled at this moment, waits for it.
   bool Cancel();

@@ -9,6 +9,8 @@ namespace omni {
 
 void DeadlineQueue::Insert(Item* item, absl::Time deadline) {
   CHECK(!item->in_deadline_queue());
+  // Here and not in Remove, which is to be short: only this makes them more.
+  if (heap_.size() > 2 * size_ + 64) Sweep();
   heap_.push_back({deadline, item});
   item->place_ = heap_.size() - 1;
   ++size_;
@@ -17,25 +19,34 @@ void DeadlineQueue::Insert(Item* item, absl::Time deadline) {
 
 void DeadlineQueue::Remove(Item* item) {
   CHECK(item->in_deadline_queue());
-  heap_[item->place_].item = nullptr;
+  Set(item->place_, {heap_[item->place_].deadline, nullptr});
   item->place_ = Item::kNoPlace;
   --size_;
-  DropBlankTops();
-  if (heap_.size() > 2 * size_ + 64) Sweep();
 }
 
-absl::Time DeadlineQueue::Earliest() const {
+absl::Time DeadlineQueue::TopDeadline() const {
   return heap_.empty() ? absl::InfiniteFuture() : heap_.front().deadline;
 }
 
-DeadlineQueue::Item* DeadlineQueue::PopEarliest() {
-  CHECK(size_ > 0);
-  Item* item = heap_.front().item;
-  Remove(item);
+bool DeadlineQueue::TopIsBlank() const {
+  return !heap_.empty() && heap_.front().item == nullptr;
+}
+
+DeadlineQueue::Item* DeadlineQueue::PopTop() {
+  CHECK(!heap_.empty());
+  Item* const item = heap_.front().item;
+  if (item != nullptr) Remove(item);
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  if (!heap_.empty()) {
+    heap_.front() = last;
+    SiftDown(0);
+  }
   return item;
 }
 
 void DeadlineQueue::Set(size_t place, Entry entry) {
+  ++steps_;
   heap_[place] = entry;
   if (entry.item != nullptr) entry.item->place_ = place;
 }
@@ -44,6 +55,7 @@ void DeadlineQueue::SiftUp(size_t place) {
   const Entry entry = heap_[place];
   while (place > 0) {
     const size_t parent = (place - 1) / 2;
+    ++steps_;
     if (heap_[parent].deadline <= entry.deadline) break;
     Set(place, heap_[parent]);
     place = parent;
@@ -56,6 +68,7 @@ void DeadlineQueue::SiftDown(size_t place) {
   while (true) {
     size_t child = 2 * place + 1;
     if (child >= heap_.size()) break;
+    ++steps_;
     if (child + 1 < heap_.size() &&
         heap_[child + 1].deadline < heap_[child].deadline) {
       ++child;
@@ -67,19 +80,8 @@ void DeadlineQueue::SiftDown(size_t place) {
   Set(place, entry);
 }
 
-void DeadlineQueue::RemoveTop() {
-  const Entry last = heap_.back();
-  heap_.pop_back();
-  if (heap_.empty()) return;
-  heap_.front() = last;
-  SiftDown(0);
-}
-
-void DeadlineQueue::DropBlankTops() {
-  while (!heap_.empty() && heap_.front().item == nullptr) RemoveTop();
-}
-
 void DeadlineQueue::Sweep() {
+  steps_ += heap_.size();
   heap_.erase(std::remove_if(heap_.begin(), heap_.end(),
                              [](const Entry& e) { return e.item == nullptr; }),
               heap_.end());

@@ -2,6 +2,7 @@
 #define OMNI_RUNTIME_SCHEDULER_DEADLINE_QUEUE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -9,10 +10,13 @@
 namespace omni {
 
 // Finds the item with the earliest deadline. A binary heap whose items know
-// their place in it, so that removing one merely blanks its place: O(1), also
-// from the middle. Blank places are swept out before they outnumber the items,
-// which costs O(1) for each removal on average. Insert and PopEarliest are
-// O(log n), and Insert is O(1) where deadlines come in ascending order.
+// their place in it, so that removing one merely blanks its place: O(1) in the
+// worst case, wherever it is. Blank places go when they come to the top and are
+// popped, or when Insert finds that they outnumber the items by more than 64
+// and sweeps them out. So there are at most 2 n + 64 places, n being the most
+// items that there ever were. With its share of the sweeps Insert is O(log n)
+// amortised, and O(1) amortised where deadlines come in ascending order.
+// PopTop is O(log n).
 //
 // Does not own its items. Thread-compatible.
 class DeadlineQueue {
@@ -34,14 +38,23 @@ class DeadlineQueue {
   // `item` is in this queue.
   void Remove(Item* item);
 
-  // absl::InfiniteFuture() if there is no item.
-  absl::Time Earliest() const;
+  // The deadline at the top: no item has an earlier one. It is that of an item
+  // unless the top is blank. absl::InfiniteFuture() if there is no place.
+  absl::Time TopDeadline() const;
 
-  // Removes and returns the item with the earliest deadline; there is one. The
+  // Whether the top is the place of an item that was removed.
+  bool TopIsBlank() const;
+
+  // Removes the top; there is one. Returns its item, null if it was blank. The
   // order of equal deadlines is unspecified.
-  Item* PopEarliest();
+  Item* PopTop();
 
+  // Items, and places with the blank ones.
   size_t size() const { return size_; }
+  size_t places() const { return heap_.size(); }
+
+  // Places written or looked at by all calls together: what they cost.
+  uint64_t steps() const { return steps_; }
 
  private:
   struct Entry {
@@ -52,14 +65,12 @@ class DeadlineQueue {
   void Set(size_t place, Entry entry);
   void SiftUp(size_t place);
   void SiftDown(size_t place);
-  void RemoveTop();
-  void DropBlankTops();
   void Sweep();
 
-  // The entry at i is no later than those at 2i+1 and 2i+2, blank or not. The
-  // first one is never blank.
+  // The entry at i is no later than those at 2i+1 and 2i+2, blank or not.
   std::vector<Entry> heap_;
   size_t size_ = 0;
+  uint64_t steps_ = 0;
 };
 
 }  // namespace omni
