@@ -5,15 +5,11 @@
 
 #include <benchmark/benchmark.h>
 #include <dirent.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -24,39 +20,7 @@
 #include "absl/time/time.h"
 #include "runtime/base/logging.h"
 #include "runtime/scheduler/serial_scheduler.h"
-
-namespace {
-
-// Bytes that operator new has handed out and not got back, as the allocator
-// rounds them, and the most that there ever were since ResetPeak.
-std::atomic<int64_t> live_bytes{0};
-std::atomic<int64_t> peak_bytes{0};
-
-void ResetPeak() { peak_bytes = live_bytes.load(); }
-
-void CountAllocated(int64_t bytes) {
-  const int64_t live = live_bytes.fetch_add(bytes) + bytes;
-  int64_t peak = peak_bytes.load();
-  while (live > peak && !peak_bytes.compare_exchange_weak(peak, live)) {
-  }
-}
-
-}  // namespace
-
-void* operator new(size_t size) {
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) throw std::bad_alloc();
-  CountAllocated(static_cast<int64_t>(malloc_usable_size(memory)));
-  return memory;
-}
-
-void operator delete(void* memory) noexcept {
-  if (memory == nullptr) return;
-  live_bytes.fetch_sub(static_cast<int64_t>(malloc_usable_size(memory)));
-  std::free(memory);
-}
-
-void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
+#include "runtime/testing/allocated_bytes.h"
 
 namespace omni {
 namespace {
@@ -244,8 +208,8 @@ void BM_Waiters(benchmark::State& state) {
     absl::Notification last_done;
     std::atomic<int> to_come = waiters;
     Gate gate(*scheduler);
-    ResetPeak();
-    const int64_t before = live_bytes;
+    testing::ResetPeakAllocatedBytes();
+    const int64_t before = testing::AllocatedBytes();
     absl::Time start = absl::Now();
     const absl::Time deadline = start + absl::Hours(1);
     for (int i = 0; i < waiters; ++i) {
@@ -268,7 +232,8 @@ void BM_Waiters(benchmark::State& state) {
     last_done.WaitForNotification();
     drain_ns +=
         absl::ToDoubleNanoseconds(absl::Now() - start) / (waiters / 2.0);
-    bytes = static_cast<double>(peak_bytes - before) / waiters;
+    bytes =
+        static_cast<double>(testing::PeakAllocatedBytes() - before) / waiters;
   }
   const auto per_iteration = benchmark::Counter::kAvgIterations;
   state.counters["submit_ns"] = {submit_ns, per_iteration};
