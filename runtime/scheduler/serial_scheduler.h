@@ -27,14 +27,16 @@ namespace omni {
 // given back, then `on_done` gets the result.
 //
 // Threads: two, whatever the number of waiters: the executor's, and one that
-// ends waiters whose deadline has come. `on_done` of a unit that ran is called
-// on the executor's thread, before the next unit: handing results to a further
-// thread would cost each of them a wake-up. So `on_done` must be short, as
-// putting the result into another thread's queue is, and must not wait for a
-// unit. `on_done` of a withdrawn unit is called on the thread that withdraws
-// it: that of Cancel, Close or the destructor, the one for deadlines, or, after
-// `caller_gone` or a deadline seen at dispatch, the executor's. All of them may
-// call the scheduler.
+// ends waiters whose deadline has come. One executor runs one unit at a time
+// and wants the same thread for all of them, so each scheduler owns one thread
+// and the fixed pool of blocking threads is the set of schedulers. `on_done` of
+// a unit that ran is called on the executor's thread, before the next unit:
+// handing results to a further thread would cost each of them a wake-up. So
+// `on_done` must be short, as putting the result into another thread's queue
+// is, and must not wait for a unit. `on_done` of a withdrawn unit is called on
+// the thread that withdraws it: that of Cancel, Close or the destructor, the
+// one for deadlines, or, after `caller_gone` or a deadline seen at dispatch,
+// the executor's. All of them may call the scheduler.
 //
 // Ownership: a unit is moved in and destroyed where it ran, or by whoever
 // withdraws it, before `on_done` is called. `on_done` runs exactly once if
