@@ -16,8 +16,8 @@ inline constexpr int64_t kTile = 64;
 // decay_sum[j]):
 //   a[i][j] = -beta[i] * kk[i][j] * w[i][j]  for j < i, else 0
 //   p[i][j] = qk[i][j] * w[i][j]             for j <= i, else 0
-// All four matrices are [rows, kTile]; decay_sum has kTile elements and does not
-// rise, so that no exponential overflows. A NaN, or the difference of two
+// All four matrices are [rows, kTile]; decay_sum has kTile elements and does
+// not rise, so that no exponential overflows. A NaN, or the difference of two
 // infinite elements, makes the results that depend on it NaN.
 void DecayedScores(int64_t rows, const float* kk, const float* qk,
                    const float* decay_sum, const float* beta, float* a,
