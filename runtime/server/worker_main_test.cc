@@ -23,11 +23,9 @@ using ::grpc::health::v1::HealthCheckRequest;
 using ::grpc::health::v1::HealthCheckResponse;
 using ::omni::testing::AsyncDecide;
 using ::omni::testing::MakeRequest;
-using ::omni::testing::ReasonOf;
 using ::omni::testing::Subprocess;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
