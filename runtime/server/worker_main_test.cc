@@ -1,8 +1,15 @@
 // Tests of whole worker processes. The test program is also the client process
 // that one of them kills: see main().
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,6 +103,47 @@ class Server {
   std::unique_ptr<v1::CuaS1::Stub> stub_;
 };
 
+// A socket of this machine's loopback address.
+class LocalSocket {
+ public:
+  LocalSocket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    EXPECT_GE(fd_, 0) << std::strerror(errno);
+  }
+  LocalSocket(const LocalSocket&) = delete;
+  LocalSocket& operator=(const LocalSocket&) = delete;
+  ~LocalSocket() { close(fd_); }
+
+  // Takes a port, 0 for a free one, and listens there. Returns the port.
+  int Listen(int port) {
+    sockaddr_in name = Name(port);
+    auto* const generic = reinterpret_cast<sockaddr*>(&name);
+    socklen_t size = sizeof(name);
+    EXPECT_EQ(bind(fd_, generic, size), 0) << std::strerror(errno);
+    EXPECT_EQ(listen(fd_, 1), 0) << std::strerror(errno);
+    EXPECT_EQ(getsockname(fd_, generic, &size), 0) << std::strerror(errno);
+    return ntohs(name.sin_port);
+  }
+  // Connects to a port. Returns 0 or the error's number.
+  int Connect(int port) {
+    const sockaddr_in name = Name(port);
+    const auto* const generic = reinterpret_cast<const sockaddr*>(&name);
+    return connect(fd_, generic, sizeof(name)) == 0 ? 0 : errno;
+  }
+
+ private:
+  static sockaddr_in Name(int port) {
+    sockaddr_in name = {};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(static_cast<uint16_t>(port));
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return name;
+  }
+
+  const int fd_;
+};
+
+int FreePort() { return LocalSocket().Listen(0); }
+
 TEST(WorkerMainTest, ABadFlagIsOneLineBeforeAnythingIsLoaded) {
   const struct {
     const char* flag;
@@ -171,6 +219,20 @@ TEST(WorkerMainTest, AFailedWarmUpNeverOpensThePort) {
   EXPECT_THAT(process.ReadErrors(),
               AllOf(HasSubstr("state WARMING"), Not(HasSubstr("state READY")),
                     HasSubstr("ERROR: the warm-up request failed")));
+}
+
+TEST(WorkerMainTest, ThePortIsClosedUntilTheWarmUpHasEnded) {
+  const int port = FreePort();
+  const std::string address = "127.0.0.1:" + std::to_string(port);
+  Subprocess process(Command({"--address=" + address, "--hold_warm_up"}));
+  ASSERT_EQ(process.ReadLine(), "warming up");
+  EXPECT_EQ(LocalSocket().Connect(port), ECONNREFUSED);
+  process.Write("release\n");
+  EXPECT_EQ(process.ReadLine(), kListening + address);
+  EXPECT_EQ(LocalSocket().Connect(port), 0);
+  process.Kill(SIGTERM);
+  process.CloseInput();
+  EXPECT_EQ(process.Wait(), 0);
 }
 
 TEST(WorkerMainTest, AnIdleServerDrainsAndExitsWithZero) {

@@ -19,6 +19,8 @@
 DEFINE_bool(hold_units, false, "hold units up, but for those of the warm-up");
 DEFINE_bool(hold_load, false, "hang while loading");
 DEFINE_bool(fail_load, false, "fail to load");
+DEFINE_bool(hold_warm_up, false,
+            "hold the warm-up request up and print \"warming up\" then");
 DEFINE_bool(fail_warm_up, false, "fail in the warm-up request");
 
 int main(int argc, char** argv) {
@@ -40,12 +42,17 @@ int main(int argc, char** argv) {
         if (FLAGS_fail_warm_up) {
           control->Inject(Step::kUnit, "warm-up", Fault::kError);
         }
-        if (FLAGS_hold_units) {
+        if (FLAGS_hold_units || FLAGS_hold_warm_up) {
           control->Hold(Step::kUnit);
-          control->Release(Step::kUnit, "warm-up");
         }
+        if (!FLAGS_hold_warm_up) control->Release(Step::kUnit, "warm-up");
         auto thread = omni::Thread::Start("stdin", [control] {
           std::string line;
+          if (FLAGS_hold_warm_up) {
+            control->AwaitReached(Step::kUnit, "warm-up");
+            std::puts("warming up");
+            std::fflush(stdout);
+          }
           while (std::getline(std::cin, line)) {
             if (line == "release") control->ReleaseAll();
           }
