@@ -73,13 +73,18 @@ absl::Status CheckFlags() {
   return absl::OkStatus();
 }
 
+// An error about the address, with the flag that gave it.
+absl::Status NameAddress(const absl::Status& error) {
+  return absl::UnavailableError(absl::StrFormat(
+      "--address=%s: %s", FLAGS_address, std::string(error.message())));
+}
+
 // Everything but the parsing of flags. True if all requests were answered.
 absl::StatusOr<bool> Serve(std::unique_ptr<ServiceBinding> binding,
                            WorkerLoader load) {
   RETURN_IF_ERROR(CheckFlags());
   if (const absl::Status free = CheckCanListen(FLAGS_address); !free.ok()) {
-    return absl::UnavailableError(absl::StrFormat(
-        "--address=%s: %s", FLAGS_address, std::string(free.message())));
+    return NameAddress(free);
   }
   ASSIGN_OR_RETURN(const auto signals, ShutdownSignals::Create());
 
@@ -97,17 +102,20 @@ absl::StatusOr<bool> Serve(std::unique_ptr<ServiceBinding> binding,
   RETURN_IF_ERROR(life_cycle.MoveTo(v1::WORKER_STATE_READY));
 
   signals->Defer();
-  ASSIGN_OR_RETURN(
-      auto server,
-      DecisionServer::Start(
-          {.address = FLAGS_address,
-           .pollers = FLAGS_pollers,
-           // A single client finds the queue full, not its own connection.
-           .max_concurrent_streams = std::max(1024, 2 * FLAGS_max_pending),
-           .keepalive_time = absl::Milliseconds(FLAGS_keepalive_time_ms),
-           .keepalive_timeout = absl::Milliseconds(FLAGS_keepalive_timeout_ms),
-           .min_ping_interval = absl::Milliseconds(FLAGS_min_ping_interval_ms)},
-          std::move(binding), pipeline.get(), &life_cycle));
+  auto started = DecisionServer::Start(
+      {.address = FLAGS_address,
+       .pollers = FLAGS_pollers,
+       // A single client finds the queue full, not its own connection.
+       .max_concurrent_streams = std::max(1024, 2 * FLAGS_max_pending),
+       .keepalive_time = absl::Milliseconds(FLAGS_keepalive_time_ms),
+       .keepalive_timeout = absl::Milliseconds(FLAGS_keepalive_timeout_ms),
+       .min_ping_interval = absl::Milliseconds(FLAGS_min_ping_interval_ms)},
+      std::move(binding), pipeline.get(), &life_cycle);
+  // Somebody else may have taken the port during the load.
+  if (absl::IsUnavailable(started.status())) {
+    return NameAddress(started.status());
+  }
+  ASSIGN_OR_RETURN(auto server, std::move(started));
   absl::PrintF("listening on %s\n", server->address());
   std::fflush(stdout);
 

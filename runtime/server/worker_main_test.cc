@@ -235,6 +235,22 @@ TEST(WorkerMainTest, ThePortIsClosedUntilTheWarmUpHasEnded) {
   EXPECT_EQ(process.Wait(), 0);
 }
 
+TEST(WorkerMainTest, APortTakenDuringTheWarmUpIsNamedWithItsFlag) {
+  const int port = FreePort();
+  const std::string address = "127.0.0.1:" + std::to_string(port);
+  Subprocess process(Command({"--address=" + address, "--hold_warm_up"}));
+  ASSERT_EQ(process.ReadLine(), "warming up");
+  LocalSocket other;
+  other.Listen(port);
+  process.Write("release\n");
+  process.CloseInput();
+  EXPECT_EQ(process.Wait(), 1);
+  EXPECT_EQ(process.ReadLine(), "");
+  EXPECT_THAT(process.ReadErrors(),
+              HasSubstr("ERROR: --address=" + address + ": cannot listen on " +
+                        address + "\n"));
+}
+
 TEST(WorkerMainTest, AnIdleServerDrainsAndExitsWithZero) {
   for (const int signal : {SIGTERM, SIGINT}) {
     Server server;
