@@ -27,8 +27,8 @@ constexpr int kArmedCalls = 16;
 // What requests that gRPC is still reading may hold in memory.
 constexpr size_t kResourceQuotaBytes = size_t{512} << 20;
 
-// Replies on their way when the port closes get this long; whoever only
-// watches health is cut off then.
+// Replies that are on their way when the drain's time is up get this long;
+// whoever only watches health is cut off then.
 constexpr std::chrono::milliseconds kReplyGrace(500);
 
 int Milliseconds(absl::Duration duration) {
@@ -148,6 +148,9 @@ bool DecisionServer::Drain(absl::Duration delay, absl::Duration timeout) {
   pipeline_->StopAdmission();
   const bool idle = pipeline_->AwaitIdle(give_up);
   if (!idle) pipeline_->WithdrawAll();
+  // A reply that was started is not sent yet: one that is large, or whose
+  // client reads slowly, takes its time.
+  const bool replied = live_.AwaitNoneBegun(clock, give_up);
 
   going_down_ = true;
   // Closes the port at once, waits for replies that are being sent, then
@@ -162,7 +165,7 @@ bool DecisionServer::Drain(absl::Duration delay, absl::Duration timeout) {
   life_cycle_->Watch(nullptr);
   server_.reset();
   queue_.reset();
-  return idle;
+  return idle && replied;
 }
 
 void DecisionServer::Poll() {

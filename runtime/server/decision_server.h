@@ -65,10 +65,10 @@ class DecisionServer {
 
   // Closes in this order: DRAINING, so that health turns; serves on for
   // `delay`; refuses new requests with DRAINING; waits up to `timeout` for the
-  // accepted ones with all their units; then withdraws those that wait and
-  // waits for the dispatched unit, whose caller gets UNAVAILABLE; closes the
-  // port; joins. False if a request was still there at the timeout. To be
-  // called once.
+  // accepted ones with all their units and for their replies to be sent; then
+  // withdraws those that wait and waits for the dispatched unit, whose caller
+  // gets UNAVAILABLE; closes the port; joins. False if a request was still
+  // there, or a reply on its way, at the timeout. To be called once.
   bool Drain(absl::Duration delay, absl::Duration timeout);
 
  private:

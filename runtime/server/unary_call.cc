@@ -15,9 +15,15 @@ void LiveCalls::Add() {
   ++count_;
 }
 
-void LiveCalls::Remove() {
+void LiveCalls::Begin() {
+  absl::MutexLock lock(&mu_);
+  ++begun_;
+}
+
+void LiveCalls::Remove(bool begun) {
   absl::MutexLock lock(&mu_);
   --count_;
+  if (begun) --begun_;
 }
 
 int LiveCalls::count() const {
@@ -29,6 +35,15 @@ void LiveCalls::AwaitZero() {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(
       +[](int* count) { return *count == 0; }, &count_));
+}
+
+bool LiveCalls::AwaitNoneBegun(const Clock* clock, absl::Time deadline) {
+  const absl::Condition none(this, &LiveCalls::NoneBegun);
+  absl::MutexLock lock(&mu_);
+  while (!NoneBegun() && clock->Now() < deadline) {
+    clock->AwaitUntil(&mu_, none, deadline);
+  }
+  return NoneBegun();
 }
 
 void UnaryCall::HandleTag(void* tag, bool ok) {
@@ -92,6 +107,8 @@ void UnaryCall::HandleRequested(bool ok) {
     delete this;
     return;
   }
+  begun_ = true;
+  live_->Begin();
   ArmReplacement();
   OnRequest();
 }

@@ -11,6 +11,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "grpcpp/support/status.h"
+#include "runtime/base/clock.h"
 
 namespace omni {
 
@@ -18,14 +19,27 @@ namespace omni {
 // anything on a queue that is shut down aborts the process. Thread-safe.
 class LiveCalls {
  public:
+  // One more exists, armed.
   void Add() ABSL_LOCKS_EXCLUDED(mu_);
-  void Remove() ABSL_LOCKS_EXCLUDED(mu_);
+  // One of them got its request.
+  void Begin() ABSL_LOCKS_EXCLUDED(mu_);
+  // One is gone that had, or had not, come so far.
+  void Remove(bool begun) ABSL_LOCKS_EXCLUDED(mu_);
+
   int count() const ABSL_LOCKS_EXCLUDED(mu_);
+
   void AwaitZero() ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until armed calls alone exist, or `deadline` comes. True if they do:
+  // then the replies have gone out.
+  bool AwaitNoneBegun(const Clock* clock, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  bool NoneBegun() const ABSL_SHARED_LOCKS_REQUIRED(mu_) { return begun_ == 0; }
+
   mutable absl::Mutex mu_;
   int count_ ABSL_GUARDED_BY(mu_) = 0;
+  int begun_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 // One unary call on a completion queue, from arming to deletion.
@@ -55,7 +69,7 @@ class UnaryCall {
  protected:
   // `live` is not owned and outlives the call.
   explicit UnaryCall(LiveCalls* live) : live_(live) { live_->Add(); }
-  virtual ~UnaryCall() { live_->Remove(); }
+  virtual ~UnaryCall() { live_->Remove(begun_); }
 
   // The service's Request<Method>.
   virtual void RequestMethod(void* tag) = 0;
@@ -96,6 +110,9 @@ class UnaryCall {
   Tag requested_{this, Event::kRequested};
   Tag done_{this, Event::kDone};
   Tag finished_{this, Event::kFinished};
+
+  // Written before the request is taken, which leads to the end of the call.
+  bool begun_ = false;
 
   absl::Mutex mu_;
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;
