@@ -150,6 +150,24 @@ TEST(DecisionServerTest, InternalErrorsHideTheirCause) {
   EXPECT_THAT(status.error_message(), Not(HasSubstr("secret")));
 }
 
+TEST(DecisionServerTest, AThrowWhileATagIsHandledEndsThatCallAlone) {
+  ServerHarness harness;
+  const auto stub = harness.NewStub();
+  harness.control().Inject(Step::kInfo, "", Fault::kThrow);
+  // More often than calls are armed.
+  for (int i = 0; i < 20; ++i) {
+    grpc::ClientContext context;
+    v1::WorkerInfo info;
+    const grpc::Status status = stub->GetInfo(&context, {}, &info);
+    EXPECT_EQ(status.error_code(), grpc::INTERNAL);
+    EXPECT_EQ(ReasonOf(status), "INTERNAL");
+    EXPECT_THAT(status.error_message(), Not(HasSubstr("secret")));
+  }
+  EXPECT_TRUE(Decide(*stub, MakeRequest("r")).ok());
+  harness.StartDrain(absl::ZeroDuration(), absl::Hours(1));
+  EXPECT_TRUE(harness.DrainResult());
+}
+
 TEST(DecisionServerTest, ALongErrorArrivesCutAndWithItsCode) {
   ServerHarness harness;
   const auto stub = harness.NewStub();

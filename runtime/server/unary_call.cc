@@ -9,6 +9,25 @@
 #include "runtime/server/status_mapping.h"
 
 namespace omni {
+namespace {
+
+// Runs `f`; what it throws as INTERNAL, which is logged.
+template <typename F>
+absl::Status Guarded(F&& f) {
+  absl::Status thrown;
+  try {
+    f();
+    return thrown;
+  } catch (const std::exception& e) {
+    thrown = absl::InternalError(absl::StrFormat("a call threw: %s", e.what()));
+  } catch (...) {
+    thrown = absl::InternalError("a call threw");
+  }
+  LOG(ERROR) << thrown.ToString();
+  return thrown;
+}
+
+}  // namespace
 
 void LiveCalls::Add() {
   absl::MutexLock lock(&mu_);
@@ -48,19 +67,11 @@ bool LiveCalls::AwaitNoneBegun(const Clock* clock, absl::Time deadline) {
 
 void UnaryCall::HandleTag(void* tag, bool ok) {
   const Tag copy = *static_cast<Tag*>(tag);
-  // A throw leaves the call as it was before the step that threw, which is
+  const absl::Status thrown =
+      Guarded([&copy, ok] { copy.call->Handle(copy.event, ok); });
+  // Only taking the request throws up to here, and leaves the call as it was
   // before its one FinishOnce.
-  absl::Status thrown;
-  try {
-    copy.call->Handle(copy.event, ok);
-    return;
-  } catch (const std::exception& e) {
-    thrown = absl::InternalError(absl::StrFormat("a call threw: %s", e.what()));
-  } catch (...) {
-    thrown = absl::InternalError("a call threw");
-  }
-  LOG(ERROR) << thrown.ToString();
-  copy.call->FinishOnce(thrown);
+  if (!thrown.ok()) copy.call->FinishOnce(thrown);
 }
 
 void UnaryCall::Arm() {
@@ -115,7 +126,11 @@ void UnaryCall::HandleRequested(bool ok) {
 
 void UnaryCall::HandleDone() {
   // Valid now, and only now for everybody but the probe of the scheduler.
-  if (context_.IsCancelled()) OnCallerGone();
+  if (context_.IsCancelled()) {
+    // If it throws, whoever has the request still finishes the call, and may do
+    // so only once: the tag counts as handled, or the call would never go.
+    Guarded([this] { OnCallerGone(); }).IgnoreError();
+  }
   bool last;
   {
     absl::MutexLock lock(&mu_);

@@ -78,7 +78,8 @@ class UnaryCall {
   // Takes the request; leads to one FinishOnce.
   virtual void OnRequest() = 0;
   // The caller cancelled, went away or ran out of time. The call still has to
-  // be finished. Comes at most once, possibly while OnRequest runs.
+  // be finished, even if this throws. Comes at most once, possibly while
+  // OnRequest runs.
   virtual void OnCallerGone() {}
   // Sends the response.
   virtual void SendResponse(void* tag) = 0;

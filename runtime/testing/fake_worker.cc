@@ -276,6 +276,7 @@ class FakeDecision final : public Decision {
 };
 
 v1::WorkerInfo FakeWorker::Info() const {
+  control_->Pass(Step::kInfo, "").IgnoreError();
   v1::WorkerInfo info;
   info.set_model("fake@1");
   info.add_request_models("fake");

@@ -18,7 +18,13 @@
 namespace omni::testing {
 
 // Where a FakeWorker does something odd, or is held up.
-enum class Step { kPrepare, kUnit, kAccept, kFinish };
+enum class Step {
+  kPrepare,
+  kUnit,
+  kAccept,
+  kFinish,
+  kInfo,  // Of no request: named "". Errors are ignored, exceptions are not.
+};
 
 // What it does there.
 enum class Fault {
