@@ -62,6 +62,8 @@ class DecisionServer {
 
   // Calls that exist, armed ones included.
   int live_calls() const { return live_.count(); }
+  // Those whose caller is known to be gone, but whose work still runs.
+  int abandoned_calls() const { return live_.abandoned(); }
 
   // Closes in this order: DRAINING, so that health turns; serves on for
   // `delay`; refuses new requests with DRAINING; waits up to `timeout` for the

@@ -39,15 +39,26 @@ void LiveCalls::Begin() {
   ++begun_;
 }
 
-void LiveCalls::Remove(bool begun) {
+void LiveCalls::Abandon() {
+  absl::MutexLock lock(&mu_);
+  ++abandoned_;
+}
+
+void LiveCalls::Remove(bool begun, bool abandoned) {
   absl::MutexLock lock(&mu_);
   --count_;
   if (begun) --begun_;
+  if (abandoned) --abandoned_;
 }
 
 int LiveCalls::count() const {
   absl::MutexLock lock(&mu_);
   return count_;
+}
+
+int LiveCalls::abandoned() const {
+  absl::MutexLock lock(&mu_);
+  return abandoned_;
 }
 
 void LiveCalls::AwaitZero() {
@@ -130,6 +141,8 @@ void UnaryCall::HandleDone() {
     // If it throws, whoever has the request still finishes the call, and may do
     // so only once: the tag counts as handled, or the call would never go.
     Guarded([this] { OnCallerGone(); }).IgnoreError();
+    abandoned_ = true;
+    live_->Abandon();
   }
   bool last;
   {

@@ -23,10 +23,13 @@ class LiveCalls {
   void Add() ABSL_LOCKS_EXCLUDED(mu_);
   // One of them got its request.
   void Begin() ABSL_LOCKS_EXCLUDED(mu_);
+  // One that began has lost its caller, and knows it.
+  void Abandon() ABSL_LOCKS_EXCLUDED(mu_);
   // One is gone that had, or had not, come so far.
-  void Remove(bool begun) ABSL_LOCKS_EXCLUDED(mu_);
+  void Remove(bool begun, bool abandoned) ABSL_LOCKS_EXCLUDED(mu_);
 
   int count() const ABSL_LOCKS_EXCLUDED(mu_);
+  int abandoned() const ABSL_LOCKS_EXCLUDED(mu_);
 
   void AwaitZero() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until armed calls alone exist, or `deadline` comes. True if they do:
@@ -40,6 +43,7 @@ class LiveCalls {
   mutable absl::Mutex mu_;
   int count_ ABSL_GUARDED_BY(mu_) = 0;
   int begun_ ABSL_GUARDED_BY(mu_) = 0;
+  int abandoned_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 // One unary call on a completion queue, from arming to deletion.
@@ -69,7 +73,7 @@ class UnaryCall {
  protected:
   // `live` is not owned and outlives the call.
   explicit UnaryCall(LiveCalls* live) : live_(live) { live_->Add(); }
-  virtual ~UnaryCall() { live_->Remove(begun_); }
+  virtual ~UnaryCall() { live_->Remove(begun_, abandoned_); }
 
   // The service's Request<Method>.
   virtual void RequestMethod(void* tag) = 0;
@@ -112,8 +116,10 @@ class UnaryCall {
   Tag done_{this, Event::kDone};
   Tag finished_{this, Event::kFinished};
 
-  // Written before the request is taken, which leads to the end of the call.
+  // Each is written by the handler of one tag, before that lets another one
+  // delete the call.
   bool begun_ = false;
+  bool abandoned_ = false;
 
   absl::Mutex mu_;
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;

@@ -87,6 +87,7 @@ TEST(UnaryCallTest, AThrowWhenTheCallerGoesDoesNotKeepTheCall) {
   EXPECT_EQ(live.count(), 1);
   call->End();
   live.AwaitZero();
+  EXPECT_EQ(live.abandoned(), 0);
 
   server->Shutdown();
   queue->Shutdown();
