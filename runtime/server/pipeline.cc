@@ -36,6 +36,11 @@ absl::Status DrainingError() {
   return RequestError(v1::ErrorReason::DRAINING, "the worker is shutting down");
 }
 
+absl::Status ExecutorFailedError() {
+  return RequestError(v1::ErrorReason::EXECUTOR_FAILED,
+                      "the executor of this worker has failed");
+}
+
 absl::Status DeadlineError() {
   return RequestError(v1::ErrorReason::DEADLINE_PASSED,
                       "the deadline of the request has passed");
@@ -285,10 +290,16 @@ absl::StatusOr<std::shared_ptr<Pipeline::Run>> Pipeline::Admit(
     Request request) {
   if (clock_->Now() >= request.deadline) return DeadlineError();
   auto run = std::make_shared<RunImpl>(this, std::move(request));
+  bool draining;
   {
     absl::MutexLock lock(&mu_);
-    if (draining_) return DrainingError();
-    runs_.insert(run.get());
+    draining = draining_;
+    if (!draining) runs_.insert(run.get());
+  }
+  if (draining) {
+    return life_cycle_->state() == v1::WORKER_STATE_FAILED
+               ? ExecutorFailedError()
+               : DrainingError();
   }
   ASSIGN_OR_RETURN(RequestSlot slot, scheduler_->Reserve());
   run->TakeSlot(std::move(slot));
@@ -426,8 +437,7 @@ void Pipeline::FailExecutor(const absl::Status& cause) {
   LOG(ERROR) << "the executor failed: " << cause.ToString();
   const std::string text(cause.message());
   life_cycle_->Fail(IsValidUtf8(text) ? text : "the cause is in the log");
-  scheduler_->Close(RequestError(v1::ErrorReason::EXECUTOR_FAILED,
-                                 "the executor of this worker has failed"));
+  scheduler_->Close(ExecutorFailedError());
   DestroyExecutor();
 }
 

@@ -116,7 +116,8 @@ class Pipeline {
   // run time of units times the number of accepted requests.
   absl::Duration EstimatedWait() const;
 
-  // Refuses new requests with DRAINING from now on.
+  // Refuses new requests from now on, with DRAINING or, if the life cycle is in
+  // FAILED, with EXECUTOR_FAILED.
   void StopAdmission() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Waits until no accepted request is left or `deadline` comes. True if none

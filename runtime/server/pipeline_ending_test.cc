@@ -12,6 +12,7 @@ namespace omni {
 namespace {
 
 using ::omni::testing::Caller;
+using ::omni::testing::Fault;
 using ::omni::testing::HasReason;
 using ::omni::testing::PipelineTest;
 using ::omni::testing::Step;
@@ -204,6 +205,17 @@ TEST_F(PipelineTest, DrainingRefusesNewRequestsAndFinishesAcceptedOnes) {
   EXPECT_TRUE(accepted.done());
   EXPECT_OK(accepted.result());
   EXPECT_EQ(control_->started().size(), 3u);
+}
+
+TEST_F(PipelineTest, AFailureStaysTheReasonWhileDraining) {
+  control_->Inject(Step::kUnit, "bad", Fault::kExecutorFailed);
+  Caller bad("bad", 1);
+  ASSERT_OK(bad.Start(*pipeline_));
+  EXPECT_THAT(bad.Wait(), HasReason(v1::ErrorReason::INTERNAL));
+  pipeline_->StopAdmission();
+  Caller late("late", 1);
+  EXPECT_THAT(late.Start(*pipeline_),
+              HasReason(v1::ErrorReason::EXECUTOR_FAILED));
 }
 
 TEST_F(PipelineTest, WaitingForIdleEndsAtTheDeadline) {
