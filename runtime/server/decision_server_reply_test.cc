@@ -10,6 +10,7 @@
 #include "omni/v1/cua_s1.grpc.pb.h"
 #include "runtime/server/server_harness.h"
 #include "runtime/testing/fake_clock.h"
+#include "runtime/testing/fake_worker.h"
 
 namespace omni {
 namespace {
@@ -19,6 +20,7 @@ using ::omni::testing::FakeClock;
 using ::omni::testing::MakeRequest;
 using ::omni::testing::ReasonOf;
 using ::omni::testing::ServerHarness;
+using ::omni::testing::Step;
 
 grpc::Status Decide(v1::CuaS1::Stub& stub, const std::string& name) {
   AsyncDecide call(&stub, MakeRequest(name, {}));
@@ -110,6 +112,34 @@ TEST(DecisionServerReplyTest, AReplyThatTheDrainCutsIsToldInItsResult) {
   clock.Advance(absl::Seconds(10));
   EXPECT_FALSE(harness.DrainResult());
   EXPECT_FALSE(unread.Finish().ok());
+}
+
+TEST(DecisionServerReplyTest,
+     ADeadlineThatPassesWhileTheReplyIsMadeIsHarmless) {
+  FakeClock clock;
+  ServerHarness harness({.clock = &clock});
+  const auto stub = harness.NewStub();
+  harness.control().Hold(Step::kFinish);
+  AsyncDecide call(stub.get(), MakeRequest("r"), std::chrono::hours(1));
+  harness.control().AwaitReached(Step::kFinish, "r");
+  clock.Advance(absl::Hours(2));
+  harness.control().ReleaseAll();
+  // The answer is there and the client still waits for it.
+  EXPECT_TRUE(call.Wait().ok());
+}
+
+TEST(DecisionServerReplyTest,
+     ADeadlineThatPassesWhileTheReplyIsSentEndsTheCall) {
+  ServerHarness harness;
+  const int armed = harness.server().live_calls();
+  // Enough to get there; if it is not, the call ends earlier.
+  UnreadDecide unread(harness, std::chrono::milliseconds(500));
+  // The reply is queued as long as nobody reads it, so it is the deadline that
+  // ends the call.
+  unread.AwaitHead();
+  while (harness.server().live_calls() != armed) std::this_thread::yield();
+  EXPECT_EQ(unread.Finish().error_code(), grpc::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(Decide(*harness.NewStub(), "other").ok());
 }
 
 }  // namespace

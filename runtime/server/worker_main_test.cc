@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -20,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "omni/v1/cua_s1.grpc.pb.h"
 #include "runtime/server/server_harness.h"
+#include "runtime/testing/fake_worker.h"
 #include "runtime/testing/subprocess.h"
 
 namespace omni {
@@ -30,9 +32,14 @@ using ::grpc::health::v1::HealthCheckRequest;
 using ::grpc::health::v1::HealthCheckResponse;
 using ::omni::testing::AsyncDecide;
 using ::omni::testing::MakeRequest;
+using ::omni::testing::ReasonOf;
+using ::omni::testing::ServerHarness;
+using ::omni::testing::Step;
 using ::omni::testing::Subprocess;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -340,6 +347,25 @@ TEST(WorkerMainTest, AKilledClientLeavesTheQueue) {
   server.process().Write("release\n");
   EXPECT_TRUE(running.Wait().ok());
   EXPECT_EQ(server.Info().queue().units_run(), 2u);  // And the warm-up.
+}
+
+TEST(WorkerMainTest, AKilledClientsDispatchedUnitRunsOutWithThePermit) {
+  ServerHarness harness;
+  harness.control().Hold(Step::kUnit);
+  Subprocess client({"/proc/self/exe", "--call=" + harness.address()});
+  harness.control().AwaitStarted("killed/q");
+  const auto stub = harness.NewStub();
+  AsyncDecide next(stub.get(), MakeRequest("next"));
+  harness.control().AwaitUnitOf("next");
+  client.Kill(SIGKILL);
+  EXPECT_EQ(client.Wait(), -SIGKILL);
+  while (harness.server().abandoned_calls() != 1) std::this_thread::yield();
+  EXPECT_THAT(harness.control().started(), ElementsAre("killed/q"));
+  EXPECT_EQ(harness.control().live_units(), 2);
+  EXPECT_EQ(harness.pipeline().Info().queue().depth(), 2u);
+  harness.control().ReleaseAll();
+  EXPECT_TRUE(next.Wait().ok());
+  EXPECT_THAT(harness.control().started(), ElementsAre("killed/q", "next/q"));
 }
 
 }  // namespace
