@@ -191,9 +191,9 @@ class Pipeline::RunImpl final : public Pipeline::Run,
     timing_.set_queue_seconds(
         timing_.queue_seconds() +
         absl::ToDoubleSeconds(result->started - submitted_));
-    timing_.set_execute_seconds(
-        timing_.execute_seconds() +
-        absl::ToDoubleSeconds(result->ended - result->started));
+    permit_time_ += result->ended - result->started;
+    ++units_run_;
+    timing_.set_execute_seconds(absl::ToDoubleSeconds(permit_time_));
     pipeline_->pool_->Post(
         [self = shared_from_this(), rows = std::move(result->rows)]() mutable {
           self->Accept(std::move(rows));
@@ -232,6 +232,8 @@ class Pipeline::RunImpl final : public Pipeline::Run,
     }
     decision_.reset();
     decode_ = nullptr;
+    // Before a slot is free, for whoever finds it taken.
+    if (units_run_ > 0) pipeline_->CountPermitTime(permit_time_);
     slot_.reset();
     std::move(on_done_)(std::move(result));
     on_done_ = nullptr;
@@ -251,6 +253,8 @@ class Pipeline::RunImpl final : public Pipeline::Run,
   v1::Timing timing_;
   absl::Time submitted_;
   int submissions_ = 0;
+  int units_run_ = 0;
+  absl::Duration permit_time_;  // Summed over units_run_.
 
   absl::Mutex mu_;
   absl::Status stop_ ABSL_GUARDED_BY(mu_);  // Not OK: the run is to end so.
@@ -347,9 +351,19 @@ v1::WorkerInfo Pipeline::Info() const {
 }
 
 absl::Duration Pipeline::EstimatedWait() const {
-  const SchedulerStats stats = scheduler_->stats();
-  if (stats.units_run == 0) return absl::ZeroDuration();
-  return stats.run_time / static_cast<int64_t>(stats.units_run) * stats.depth;
+  absl::Duration mean;
+  {
+    absl::MutexLock lock(&mu_);
+    if (timed_requests_ == 0) return absl::ZeroDuration();
+    mean = permit_time_ / timed_requests_;
+  }
+  return mean * scheduler_->stats().depth;
+}
+
+void Pipeline::CountPermitTime(absl::Duration time) {
+  absl::MutexLock lock(&mu_);
+  ++timed_requests_;
+  permit_time_ += time;
 }
 
 void Pipeline::StopAdmission() {

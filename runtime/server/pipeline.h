@@ -112,9 +112,10 @@ class Pipeline {
   // and the queue as they are now.
   v1::WorkerInfo Info() const;
 
-  // How long a request that came now would wait for its first unit: the mean
-  // run time of units times the number of accepted requests.
-  absl::Duration EstimatedWait() const;
+  // How long the accepted requests will take, all units of each: their number
+  // times the mean time for which a request held the permit, over those that
+  // have ended and held it.
+  absl::Duration EstimatedWait() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Refuses new requests from now on, with DRAINING or, if the life cycle is in
   // FAILED, with EXECUTOR_FAILED.
@@ -147,6 +148,8 @@ class Pipeline {
   absl::StatusOr<UnitResult> RunUnit(Unit unit);
   void FailExecutor(const absl::Status& cause);
   void DestroyExecutor();
+  // Counts the permit time of a request that ends.
+  void CountPermitTime(absl::Duration time) ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(RunImpl* run) ABSL_LOCKS_EXCLUDED(mu_);
   bool IsIdle() const ABSL_SHARED_LOCKS_REQUIRED(mu_) { return runs_.empty(); }
 
@@ -155,7 +158,10 @@ class Pipeline {
   const Clock* const clock_;
   std::atomic<uint64_t> last_id_ = 0;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
+  // Of the requests that have ended and ran a unit.
+  int64_t timed_requests_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Duration permit_time_ ABSL_GUARDED_BY(mu_);
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<RunImpl*> runs_ ABSL_GUARDED_BY(mu_);

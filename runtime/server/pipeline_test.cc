@@ -313,6 +313,27 @@ TEST_F(PipelineTest, ThePermitIsFreeBetweenTheUnitsOfARequest) {
   EXPECT_OK(between.Wait());
 }
 
+TEST_F(PipelineTest, TheEstimatedWaitCountsAllUnitsOfARequest) {
+  // One without a unit, which says nothing about the others.
+  Caller empty("empty", 0);
+  ASSERT_OK(empty.Start(*pipeline_));
+  EXPECT_OK(empty.Wait());
+  control_->Hold(Step::kAccept);
+  Caller first("first", 2);
+  ASSERT_OK(first.Start(*pipeline_));
+  control_->AwaitReached(Step::kAccept, "first");
+  control_->Hold(Step::kUnit);
+  control_->Release(Step::kAccept, "first");
+  control_->AwaitStarted("first/2");
+  clock_.Advance(absl::Seconds(6));
+  control_->Release(Step::kUnit, "first");
+  EXPECT_OK(first.Wait());
+  Caller second("second", 2);
+  ASSERT_OK(second.Start(*pipeline_));
+  EXPECT_EQ(pipeline_->EstimatedWait(), absl::Seconds(6));
+  control_->ReleaseAll();
+}
+
 TEST_F(PipelineTest, TheEstimatedWaitIsTheMeanRunTimeOfWhatIsAhead) {
   EXPECT_EQ(pipeline_->EstimatedWait(), absl::ZeroDuration());
   control_->Hold(Step::kUnit);
