@@ -324,9 +324,12 @@ TEST(DecisionServerTest, AClientThatRetriesIsToldNotTo) {
   const auto stub = harness.NewStub();
   EXPECT_FALSE(Decide(*stub, MakeRequest("bad")).ok());
   const auto retrying = v1::CuaS1::NewStub(RetryingChannel(harness));
+  const int before = harness.decides_armed();
   AsyncDecide refused(retrying.get(), MakeRequest("r"));
   EXPECT_EQ(refused.Wait().error_code(), grpc::UNAVAILABLE);
   EXPECT_EQ(refused.Trailer(kPushback), "-1");
+  // And heeds it.
+  EXPECT_EQ(harness.decides_armed(), before + 1);
 }
 
 TEST(DecisionServerTest, ACancelledWaiterLeavesTheQueueAndIsNeverDispatched) {

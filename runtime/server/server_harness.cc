@@ -24,6 +24,37 @@ google::rpc::ErrorInfo ErrorInfoOf(const grpc::Status& status) {
   return info;
 }
 
+// Counts the Decide calls that are armed.
+class CountingBinding final : public ServiceBinding {
+ public:
+  explicit CountingBinding(std::atomic<int>* decides) : decides_(decides) {}
+
+  grpc::Service* service() override { return binding_.service(); }
+  std::string full_name() const override { return binding_.full_name(); }
+  void RequestDecide(grpc::ServerContext* context, v1::DecideRequest* request,
+                     Responder<v1::DecideResponse>* responder,
+                     grpc::ServerCompletionQueue* queue, void* tag) override {
+    ++*decides_;
+    binding_.RequestDecide(context, request, responder, queue, tag);
+  }
+  void RequestDecideJson(grpc::ServerContext* context,
+                         v1::DecideJsonRequest* request,
+                         Responder<v1::DecideJsonResponse>* responder,
+                         grpc::ServerCompletionQueue* queue,
+                         void* tag) override {
+    binding_.RequestDecideJson(context, request, responder, queue, tag);
+  }
+  void RequestGetInfo(grpc::ServerContext* context, v1::GetInfoRequest* request,
+                      Responder<v1::WorkerInfo>* responder,
+                      grpc::ServerCompletionQueue* queue, void* tag) override {
+    binding_.RequestGetInfo(context, request, responder, queue, tag);
+  }
+
+ private:
+  std::atomic<int>* const decides_;
+  ServiceBindingOf<v1::CuaS1> binding_;
+};
+
 }  // namespace
 
 ServerHarness::ServerHarness(Options options) {
@@ -38,7 +69,7 @@ ServerHarness::ServerHarness(Options options) {
   CHECK(life_cycle_.MoveTo(v1::WORKER_STATE_READY).ok());
   auto server = DecisionServer::Start(
       {.address = "127.0.0.1:0", .pollers = options.pollers},
-      std::make_unique<ServiceBindingOf<v1::CuaS1>>(), pipeline_.get(),
+      std::make_unique<CountingBinding>(&decides_armed_), pipeline_.get(),
       &life_cycle_);
   CHECK(server.ok()) << server.status().ToString();
   server_ = *std::move(server);

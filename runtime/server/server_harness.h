@@ -1,6 +1,7 @@
 #ifndef OMNI_RUNTIME_SERVER_SERVER_HARNESS_H_
 #define OMNI_RUNTIME_SERVER_SERVER_HARNESS_H_
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -51,11 +52,16 @@ class ServerHarness {
   void StartDrain(absl::Duration delay, absl::Duration timeout);
   bool DrainResult();
 
+  // How many Decide calls the server has asked gRPC for: one more with each
+  // that came, before it is answered.
+  int decides_armed() const { return decides_armed_; }
+
   // Waits until this many slots are taken, by asking GetInfo's numbers again
   // and again.
   void AwaitDepth(int depth) const;
 
  private:
+  std::atomic<int> decides_armed_ = 0;
   LifeCycle life_cycle_;
   const std::shared_ptr<FakeWorkerControl> control_ =
       std::make_shared<FakeWorkerControl>();
