@@ -33,6 +33,11 @@ std::string Shown(v1::WorkerState state) {
       std::string("WORKER_STATE_").size());
 }
 
+// Under no lock, so two lines may change places: each tells both states.
+void Log(v1::WorkerState from, v1::WorkerState to) {
+  LOG(INFO) << "state " << Shown(to) << " after " << Shown(from);
+}
+
 }  // namespace
 
 LifeCycle::LifeCycle() { LOG(INFO) << "state LOADING"; }
@@ -48,42 +53,50 @@ std::string LifeCycle::failure() const {
 }
 
 absl::Status LifeCycle::MoveTo(v1::WorkerState next) {
-  absl::MutexLock watcher_lock(&watcher_mu_);
+  v1::WorkerState before;
   {
-    absl::MutexLock lock(&mu_);
-    if (!IsLegal(state_, next)) {
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "a worker does not go from %s to %s", Shown(state_), Shown(next)));
+    absl::MutexLock watcher_lock(&watcher_mu_);
+    {
+      absl::MutexLock lock(&mu_);
+      before = state_;
+      if (!IsLegal(before, next)) {
+        return absl::FailedPreconditionError(absl::StrFormat(
+            "a worker does not go from %s to %s", Shown(before), Shown(next)));
+      }
+      state_ = next;
     }
-    state_ = next;
+    if (watcher_ != nullptr) watcher_(next);
   }
-  Tell(next);
+  Log(before, next);
   return absl::OkStatus();
 }
 
 void LifeCycle::Fail(std::string_view failure) {
-  absl::MutexLock watcher_lock(&watcher_mu_);
+  v1::WorkerState before;
   {
-    absl::MutexLock lock(&mu_);
-    if (state_ == v1::WORKER_STATE_FAILED ||
-        state_ == v1::WORKER_STATE_STOPPED) {
-      return;
+    absl::MutexLock watcher_lock(&watcher_mu_);
+    {
+      absl::MutexLock lock(&mu_);
+      before = state_;
+      if (before == v1::WORKER_STATE_FAILED ||
+          before == v1::WORKER_STATE_STOPPED) {
+        return;
+      }
+      state_ = v1::WORKER_STATE_FAILED;
+      failure_ = std::string(CutAtCharacter(failure, kMaxFailureBytes));
     }
-    state_ = v1::WORKER_STATE_FAILED;
-    failure_ = std::string(CutAtCharacter(failure, kMaxFailureBytes));
+    if (watcher_ != nullptr) watcher_(v1::WORKER_STATE_FAILED);
   }
-  Tell(v1::WORKER_STATE_FAILED);
+  Log(before, v1::WORKER_STATE_FAILED);
 }
 
 void LifeCycle::Watch(Watcher watcher) {
-  absl::MutexLock watcher_lock(&watcher_mu_);
-  watcher_ = std::move(watcher);
-  if (watcher_ != nullptr) watcher_(state());
-}
-
-void LifeCycle::Tell(v1::WorkerState state) {
-  if (watcher_ != nullptr) watcher_(state);
-  LOG(INFO) << "state " << Shown(state);
+  {
+    absl::MutexLock watcher_lock(&watcher_mu_);
+    watcher_.swap(watcher);
+    if (watcher_ != nullptr) watcher_(state());
+  }
+  // `watcher`, the one before, is destroyed without a lock.
 }
 
 }  // namespace omni

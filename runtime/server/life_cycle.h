@@ -51,8 +51,6 @@ class LifeCycle {
   void Watch(Watcher watcher) ABSL_LOCKS_EXCLUDED(watcher_mu_, mu_);
 
  private:
-  void Tell(v1::WorkerState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(watcher_mu_);
-
   // Held over a change and the call that tells of it, so that a watcher sees
   // changes in their order; nobody who only reads the state waits for it.
   absl::Mutex watcher_mu_ ABSL_ACQUIRED_BEFORE(mu_);

@@ -71,17 +71,25 @@ void ShutdownSignals::Run() {
 
 void ShutdownSignals::Take(int signal) {
   const char* const name = signal == SIGTERM ? "SIGTERM" : "SIGINT";
-  absl::MutexLock lock(&mu_);
-  // A process that ends holds mu_, so that Defer and Await do not go on.
-  if (!deferred_) {
-    LOG(INFO) << name << " before the worker was ready: ends";
-    _exit(0);
+  bool second;
+  {
+    absl::MutexLock lock(&mu_);
+    if (!deferred_) {
+      // With mu_ held, so that Defer does not return meanwhile and let a
+      // request in that would be lost.
+      LOG(INFO) << name << " before the worker was ready: ends";
+      _exit(0);
+    }
+    second = received_;
   }
-  if (received_) {
+  if (second) {
     LOG(WARNING) << "second signal (" << name << "): ends at once";
     _exit(1);
   }
+  // Before Await returns and its caller logs what it does. Nobody else changes
+  // received_.
   LOG(INFO) << name << ": shutting down";
+  absl::MutexLock lock(&mu_);
   received_ = true;
 }
 
