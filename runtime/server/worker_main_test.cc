@@ -32,14 +32,12 @@ using ::grpc::health::v1::HealthCheckRequest;
 using ::grpc::health::v1::HealthCheckResponse;
 using ::omni::testing::AsyncDecide;
 using ::omni::testing::MakeRequest;
-using ::omni::testing::ReasonOf;
 using ::omni::testing::ServerHarness;
 using ::omni::testing::Step;
 using ::omni::testing::Subprocess;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
