@@ -130,7 +130,7 @@ void BM_OneOutstanding(benchmark::State& state) {
   }
   std::vector<double> echo;
   std::vector<double> noop;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     echo.push_back(servers.echo.Call());
     noop.push_back(servers.noop.Call());
   }
@@ -150,7 +150,7 @@ void BM_SixtyFourOutstanding(benchmark::State& state) {
   servers.noop.CallMany(kCallsOfARound);
   std::vector<double> echo;
   std::vector<double> noop;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     echo.push_back(servers.echo.CallMany(kCallsOfARound));
     noop.push_back(servers.noop.CallMany(kCallsOfARound));
   }
@@ -171,7 +171,7 @@ void BM_CancelQueuedCall(benchmark::State& state) {
   AsyncDecide busy(stub.get(), MakeRequest("busy"));
   harness.control().AwaitStarted("busy/q");
   std::vector<double> removal;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     AsyncDecide queued(stub.get(), MakeRequest("queued"));
     harness.control().AwaitUnitOf("queued");
     const auto start = SteadyClock::now();

@@ -26,7 +26,7 @@ constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 // An empty folder of the running test, holding a marker with `content` unless
 // that is empty.
 std::string Folder(const std::string& name, const std::string& content) {
-  const std::string folder =
+  std::string folder =
       ::testing::TempDir() + "/" +
       ::testing::UnitTest::GetInstance()->current_test_info()->name() + name;
   std::filesystem::remove_all(folder);
