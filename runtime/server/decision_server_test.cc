@@ -56,7 +56,7 @@ grpc::Status DecideJson(v1::CuaS1::Stub& stub, const std::string& body,
   v1::DecideJsonRequest request;
   request.set_body(body);
   v1::DecideJsonResponse received;
-  const grpc::Status status = stub.DecideJson(&context, request, &received);
+  grpc::Status status = stub.DecideJson(&context, request, &received);
   if (response != nullptr) *response = received.body();
   return status;
 }
