@@ -112,7 +112,7 @@ class Server {
 class LocalSocket {
  public:
   LocalSocket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    EXPECT_GE(fd_, 0) << std::strerror(errno);
+    EXPECT_GE(fd_, 0) << "errno " << errno;
   }
   LocalSocket(const LocalSocket&) = delete;
   LocalSocket& operator=(const LocalSocket&) = delete;
@@ -123,9 +123,9 @@ class LocalSocket {
     sockaddr_in name = Name(port);
     auto* const generic = reinterpret_cast<sockaddr*>(&name);
     socklen_t size = sizeof(name);
-    EXPECT_EQ(bind(fd_, generic, size), 0) << std::strerror(errno);
-    EXPECT_EQ(listen(fd_, 1), 0) << std::strerror(errno);
-    EXPECT_EQ(getsockname(fd_, generic, &size), 0) << std::strerror(errno);
+    EXPECT_EQ(bind(fd_, generic, size), 0) << "errno " << errno;
+    EXPECT_EQ(listen(fd_, 1), 0) << "errno " << errno;
+    EXPECT_EQ(getsockname(fd_, generic, &size), 0) << "errno " << errno;
     return ntohs(name.sin_port);
   }
   // Connects to a port. Returns 0 or the error's number.
